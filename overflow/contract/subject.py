@@ -1,0 +1,203 @@
+"""What a subject, the system under test, offers: the protocol, its values, and its capabilities.
+
+A subject is any class with some of the methods below (or a process that serves them, see `stdio`). A method it lacks is a
+missing capability: the laws that need it are reported as skipped, never as passed. Nothing here knows a subject of its
+own. DESIGN.md, "Subject protocol".
+
+The embedding side is the harness's: `open` receives the URL of a server of the CEmbedding contract, and a subject that
+embeds does it there.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+Kind = Literal["mem", "ep"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Ref:
+    """One stored record: a memory (`mem`) or an episode (`ep`) by its id."""
+
+    kind: Kind
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The isolation axes a record is stored under; a read in one scope never sees another's records."""
+
+    agent: str = "agent"
+    project: str = ""
+    channel: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The answer to a write: where the text went, and `nodes.status` of the answer (None when it said nothing)."""
+
+    ref: Ref
+    nodes: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One recalled record. Scores are compared for equality only."""
+
+    ref: Ref
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """The part of a record shown to a reader: `text` is the record's text from `start` to `end` (code points).
+
+    `node` is the node's index, None when the record was quoted from its start.
+    """
+
+    ref: Ref
+    start: int
+    end: int
+    text: str
+    node: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One item of a reconstruction: a record, its score, and its claims as quoted."""
+
+    ref: Ref
+    score: float
+    quotes: tuple[Quote, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One row of the node table, read past the subject; offsets in code points, end exclusive."""
+
+    index: int
+    start: int
+    end: int
+    token_count: int
+    window: int
+    embedding: bytes | None
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What the subject's health check names: long records without current nodes, and every other finding by its kind.
+
+    `findings` maps a kind to the records it names. A kind about no record maps to an empty tuple.
+    """
+
+    missing_nodes: tuple[Ref, ...]
+    findings: Mapping[str, tuple[Ref, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """One repair run: how many records got nodes, and how many builds failed."""
+
+    built: int
+    failed: int
+
+
+class Subject(Protocol):
+    """The methods a subject may offer. Each is one capability, named as the method is (`import_` is `import`)."""
+
+    name: str
+    version: str
+
+    def open(self, directory: str, embedding_url: str) -> None:
+        """Open (or create) the store inside `directory`. The same directory may be opened again, or by two at once."""
+
+    def close(self) -> None: ...
+
+    def store(self, text: str, scope: Scope) -> Stored: ...
+
+    def archive_episode(self, text: str, scope: Scope) -> Stored: ...
+
+    def update(self, ref: Ref, text: str) -> Stored: ...
+
+    def delete(self, ref: Ref) -> None: ...
+
+    def lock(self, ref: Ref, locked: bool) -> None: ...
+
+    def settle(self) -> None:
+        """Run the queue until nothing is due."""
+
+    def health(self) -> Health: ...
+
+    def repair(self) -> Repaired:
+        """One run of the health check's repair."""
+
+    def recall(self, query: str, scope: Scope, limit: int) -> list[Hit]: ...
+
+    def reconstruct(self, query: str, scope: Scope, limit: int) -> list[Item]: ...
+
+    def quote(self, ref: Ref, query: str, scope: Scope) -> Quote | None:
+        """The part of one record a reader is shown for `query`; None when the scope does not hold the record."""
+
+    def contents(self, ref: Ref, scope: Scope, node: int | None = None) -> str | None:
+        """A record's text, or one node's; None when the scope does not hold it."""
+
+    def export(self, path: str) -> None: ...
+
+    def import_(self, path: str) -> None: ...
+
+    def nodes(self, ref: Ref) -> list[Node]:
+        """The node rows of a record, in index order, read from the database and not through the subject."""
+
+    def text(self, ref: Ref) -> str | None:
+        """The stored text, read from the database; None when there is no such record."""
+
+    def refs(self) -> list[Ref]:
+        """Every stored record, read from the database."""
+
+    def record_bytes(self, ref: Ref) -> bytes | None:
+        """Everything stored of the record itself (not of its nodes) as one comparable value, read from the database."""
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[list[Any]]:
+        """Raw SQL on the subject's database, past the subject, committed at once; rows of a query."""
+
+    def configure(self, *, queue: bool | None = None, model: str | None = None) -> None:
+        """Turn the task queue on or off; or say that the model behind the embedding URL is now another one."""
+
+
+#: Every method whose absence is a missing capability. `open` and `close` are asked of everybody.
+CAPABILITIES = (
+    "store",
+    "archive_episode",
+    "update",
+    "delete",
+    "lock",
+    "settle",
+    "health",
+    "repair",
+    "recall",
+    "reconstruct",
+    "quote",
+    "contents",
+    "export",
+    "import",
+    "nodes",
+    "text",
+    "refs",
+    "record_bytes",
+    "execute",
+    "configure",
+)
+
+
+def capabilities(subject: object) -> frozenset[str]:
+    """The capabilities `subject` offers: what it declares in `capabilities`, else the methods it has."""
+    declared = getattr(subject, "capabilities", None)
+    if declared is not None:
+        return frozenset(declared)
+    return frozenset(name for name in CAPABILITIES if callable(getattr(subject, method_name(name), None)))
+
+
+def method_name(capability: str) -> str:
+    """The Python method of a capability: `import` is a keyword, so its method is `import_`."""
+    return "import_" if capability == "import" else capability

@@ -1,0 +1,35 @@
+"""The one way a check fails: a typed violation that a person can read and a gate can tell from every other failure.
+
+An import error, an SQL error or a crash of the subject is never a violation; the runner reports those apart. DESIGN.md,
+principle 4.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(eq=False)
+class Violation(AssertionError):
+    """A law that did not hold: which, what was expected, what was got, and the input as a person would want to read it.
+
+    `law` is the law's id (`"1"` to `"6"`, or a word). `context` maps a label (text, window, nodes, ...) to a value.
+    """
+
+    law: str
+    title: str
+    expected: Any
+    got: Any
+    context: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        lines = [f"[{self.law}] {self.title}", f"  expected: {self.expected}", f"  got:      {self.got}"]
+        lines += [f"  {label}: {value}" for label, value in self.context.items()]
+        return "\n".join(lines)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Equal for two violations of one kind, so that they fold into one."""
+        return (self.law, self.title)
