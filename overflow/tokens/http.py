@@ -1,0 +1,107 @@
+"""The token side of the CEmbedding HTTP contract: reports from `POST /count_tokens`, blocking and awaited.
+
+It never guesses: a server that cannot count (`token_info: null`, or an older one without the route) gives None for
+every text, and an answer outside the contract is an error. Overflow Tree, section 0; DESIGN.md, "CEmbedding 0.9.1 as
+observed".
+"""
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from overflow.tokens.batches import Batch, batches
+from overflow.tokens.foreign import checked_reports
+from overflow.tokens.report import TokenReport
+from overflow.tokens.transport import RETRY_DELAYS, TIMEOUT, Answer, AsyncTransport, Call, Transport, json_object
+
+_PATH = "/count_tokens"
+
+
+def _calls(texts: Sequence[str]) -> list[tuple[Batch, Call]]:
+    found = batches(texts, key="texts", tail=b"}")
+    return [(batch, Call(_PATH, batch.body, repeatable=True)) for batch in found]
+
+
+def _reports(answer: Answer, batch: Batch, url: str) -> list[TokenReport | None]:
+    source = url + _PATH
+    if answer.status == 404:
+        return [None] * len(batch.texts)
+    return checked_reports(json_object(answer, source).get("token_info"), batch.texts, source)
+
+
+class HttpWindow:
+    """A TokenWindow behind one server; close it, or use it as a context manager.
+
+    `token` None is that of the environment variable OVERFLOW_TOKEN. `timeout` is in seconds.
+    """
+
+    prefix_safe = True
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        timeout: float = TIMEOUT,
+        retry_delays: Sequence[float] = RETRY_DELAYS,
+    ) -> None:
+        self._transport = Transport(url, token=token, timeout=timeout, retry_delays=retry_delays)
+        self.name = self._transport.url
+
+    def measure(self, texts: Sequence[str]) -> list[TokenReport | None]:
+        """One report a text, in order; raises InputError for a text no request can carry, else UnavailableError."""
+        return measure_over(self._transport, texts)
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def measure_over(transport: Transport, texts: Sequence[str]) -> list[TokenReport | None]:
+    """Reports of `texts` over an open transport, as `HttpWindow.measure` gives them."""
+    reports: list[TokenReport | None] = []
+    for batch, call in _calls(texts):
+        reports += _reports(transport.call(call), batch, transport.url)
+    return reports
+
+
+class AsyncHttpWindow:
+    """HttpWindow whose measuring is awaited; close it with `aclose`, or use it as an async context manager."""
+
+    prefix_safe = True
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        timeout: float = TIMEOUT,
+        retry_delays: Sequence[float] = RETRY_DELAYS,
+    ) -> None:
+        self._transport = AsyncTransport(url, token=token, timeout=timeout, retry_delays=retry_delays)
+        self.name = self._transport.url
+
+    async def measure(self, texts: Sequence[str]) -> list[TokenReport | None]:
+        """One report a text, in order; raises InputError for a text no request can carry, else UnavailableError."""
+        reports: list[TokenReport | None] = []
+        for batch, call in _calls(texts):
+            reports += _reports(await self._transport.call(call), batch, self._transport.url)
+        return reports
+
+    async def aclose(self) -> None:
+        await self._transport.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()

@@ -1,0 +1,71 @@
+"""A SPEC of the command line, such as `e5` or `words@40`, as the TokenWindow it names.
+
+It asks no server and loads no bundled model: that happens at the first measuring. DESIGN.md, "Command line".
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from overflow.errors import InputError
+from overflow.tokens.report import TokenWindow
+
+EXAMPLES = (
+    "e5, wordllama, wordllama@256, hf:tokenizer.json@512, http://127.0.0.1:8401, tei:http://127.0.0.1:8080, words@40"
+)
+
+_SYNTHETIC = ("words", "chars", "bytes")
+
+
+@contextmanager
+def opened_window(spec: str) -> Iterator[TokenWindow]:
+    """The window of `spec`, closed at the end when there is something to close; raises as `parse_window` does."""
+    window = parse_window(spec)
+    try:
+        yield window
+    finally:
+        close = getattr(window, "close", None)
+        if close is not None:
+            close()
+
+
+def parse_window(spec: str) -> TokenWindow:
+    """The TokenWindow that `spec` names; one behind a server has a `close`.
+
+    Raises InputError, with examples, for a spec that names none, and for a tokenizer file that cannot be read.
+    """
+    if spec.startswith(("http://", "https://")):
+        from overflow.tokens.http import HttpWindow
+
+        return HttpWindow(spec)
+    if spec.startswith("tei:"):
+        from overflow.tokens.tei import TeiWindow
+
+        return TeiWindow(spec.removeprefix("tei:"))
+    if spec.startswith("hf:"):
+        from overflow.tokens.tokenizer_file import TokenizerFileWindow
+
+        path, at, number = spec.removeprefix("hf:").rpartition("@")
+        # A path may hold an @ itself: only a number after the last one is a window.
+        if at and number.isdecimal():
+            return TokenizerFileWindow(path, _window(number, spec))
+        return TokenizerFileWindow(spec.removeprefix("hf:"))
+    kind, at, number = spec.partition("@")
+    if kind == "e5" and not at:
+        from overflow.tokens.e5 import E5Window
+
+        return E5Window()
+    if kind == "wordllama":
+        from overflow.tokens.wordllama import WordllamaWindow
+
+        return WordllamaWindow(_window(number, spec)) if at else WordllamaWindow()
+    if kind in _SYNTHETIC and at:
+        from overflow.tokens.synthetic import SyntheticWindow
+
+        return SyntheticWindow(kind, _window(number, spec))
+    raise InputError(f"{spec!r} names no window; examples: {EXAMPLES}")
+
+
+def _window(number: str, spec: str) -> int:
+    if not (number.isascii() and number.isdecimal() and len(number) < 10 and int(number) > 0):
+        raise InputError(f"{spec!r} needs a window of 1 token or more after the @; examples: {EXAMPLES}")
+    return int(number)

@@ -1,0 +1,80 @@
+"""A Hugging Face `tokenizer.json` as a TokenWindow: counts with special tokens, offsets in the text itself.
+
+The file's own truncation and padding are cleared, since either would falsify every count. It reports what a server of
+the CEmbedding contract reports over the same file. Overflow Tree, section 0.
+"""
+
+import json
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+
+from tokenizers import Encoding, Tokenizer
+
+from overflow.errors import InputError
+from overflow.tokens.report import TokenReport
+from overflow.tokens.unicode_text import require_unicode
+
+
+class TokenizerFileWindow:
+    """A TokenWindow over the file at `path`; `window` in tokens, by default the file's own `truncation.max_length`.
+
+    Raises InputError for a file that cannot be read or is no tokenizer, and where there is no window of 1 or more.
+    """
+
+    prefix_safe = True
+
+    def __init__(self, path: str | Path, window: int | None = None) -> None:
+        source = _read(Path(path))
+        self._tokenizer = _tokenizer(source, path)
+        self.window = _own_window(source, path) if window is None else window
+        if self.window < 1:
+            raise InputError(f"a window of {self.window} tokens holds no text; give 1 or more")
+        self.name = f"hf:{path}@{self.window}"
+        self._special_tokens = self._tokenizer.num_special_tokens_to_add(False)
+
+    def measure(self, texts: Sequence[str]) -> list[TokenReport | None]:
+        """One report a text, in order, none unknown; raises InputError for a lone surrogate."""
+        require_unicode(texts)
+        encodings = self._tokenizer.encode_batch(list(texts))
+        return [self._report(text, encoding) for text, encoding in zip(texts, encodings, strict=True)]
+
+    def _report(self, text: str, encoding: Encoding) -> TokenReport:
+        count = len(encoding)
+        if count <= self.window:
+            return TokenReport(count=count, window=self.window, truncated=False, window_end_char=len(text))
+        tokens = zip(encoding.offsets, encoding.special_tokens_mask, strict=True)
+        content = (end for (_, end), special in tokens if not special)
+        kept = list(islice(content, max(self.window - self._special_tokens, 0)))
+        end = kept[-1] if kept else 0
+        return TokenReport(count=count, window=self.window, truncated=True, window_end_char=end)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot read the tokenizer file {path} ({error.strerror}); give a tokenizer.json") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not text; give a tokenizer.json of Hugging Face tokenizers") from error
+
+
+def _tokenizer(source: str, path: str | Path) -> Tokenizer:
+    try:
+        tokenizer = Tokenizer.from_str(source)
+    except Exception as error:
+        # The binding has no type of its own for a bad file: it raises Exception itself, and nothing else is meant here.
+        if type(error) is not Exception:
+            raise
+        raise InputError(f"{path} is not a tokenizer.json of Hugging Face tokenizers ({error})") from error
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def _own_window(source: str, path: str | Path) -> int:
+    truncation = json.loads(source).get("truncation")
+    length = truncation.get("max_length") if isinstance(truncation, dict) else None
+    if not isinstance(length, int):
+        raise InputError(f"{path} names no window (truncation.max_length); give one, such as hf:{path}@512")
+    return length

@@ -1,0 +1,235 @@
+"""JSON over HTTP to a server of the CEmbedding contract: bearer token, retries, and errors as one line each.
+
+It knows nothing of tokens or vectors, follows no redirect, uses no proxy of the environment, and never repeats a
+request that may have been served unless the caller says that it may. DESIGN.md, "CEmbedding 0.9.1 as observed".
+"""
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from overflow.errors import InputError, UnavailableError
+
+#: The environment variable that holds the bearer token.
+TOKEN_VARIABLE = "OVERFLOW_TOKEN"
+
+_BUSY = frozenset({502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request; `repeatable` says that serving it twice does no harm and costs little."""
+
+    path: str
+    body: bytes | None
+    repeatable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back: the status and the whole body."""
+
+    status: int
+    body: bytes
+
+
+def json_object(answer: Answer, source: str) -> dict[str, object]:
+    """The JSON object of a 200 answer; raises UnavailableError with one line for anything else."""
+    if answer.status != 200:
+        raise UnavailableError(_refusal(answer, source))
+    value = json_value(answer, source)
+    if not isinstance(value, dict):
+        raise UnavailableError(f"{source} answered JSON that is not an object")
+    return value
+
+
+def json_value(answer: Answer, source: str) -> object:
+    """The JSON of an answer; raises UnavailableError when it is none."""
+    try:
+        value: object = json.loads(answer.body)
+    except (ValueError, RecursionError) as error:
+        raise UnavailableError(f"{source} answered something that is not JSON: {_line(answer.body)}") from error
+    return value
+
+
+def _refusal(answer: Answer, source: str) -> str:
+    said = f": {_line(answer.body)}" if answer.body.strip() else ""
+    if answer.status == 401:
+        return f"{source} refused the bearer token (401); set {TOKEN_VARIABLE} to the server's token"
+    if answer.status == 413:
+        return f"{source} refused the request as too large (413){said}"
+    if 300 <= answer.status < 400:
+        return f"{source} redirects ({answer.status}); give the address it redirects to"
+    return f"{source} answered {answer.status}{said}"
+
+
+def _line(body: bytes) -> str:
+    """One printable line of at most 120 characters, the `error` member of an object where there is one."""
+    text = body[:2000].decode("utf-8", "replace")
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        value = None
+    if isinstance(value, dict) and isinstance(value.get("error"), str):
+        text = value["error"]
+    text = "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+class _Settings:
+    """What the two clients share: the checked address, the headers, and when a failed call may be made again."""
+
+    def __init__(self, url: str, token: str | None, retry_delays: Sequence[float]) -> None:
+        self.url = _checked_url(url)
+        self.retry_delays = tuple(retry_delays)
+        token = os.environ.get(TOKEN_VARIABLE, "").strip() if token is None else token
+        if not (token.isascii() and token.isprintable()):
+            raise InputError(f"the bearer token in {TOKEN_VARIABLE} holds a character that a header cannot carry")
+        self.headers = {"Content-Type": "application/json"}
+        if token:
+            self.headers["Authorization"] = f"Bearer {token}"
+
+    def address(self, call: Call) -> str:
+        return self.url + call.path
+
+    def method(self, call: Call) -> str:
+        return "GET" if call.body is None else "POST"
+
+    def delay(self, call: Call, attempt: int, failure: httpx.RequestError | int) -> float | None:
+        """Seconds to wait before making the call again; None to give up."""
+        if attempt >= len(self.retry_delays):
+            return None
+        never_arrived = isinstance(failure, httpx.ConnectError | httpx.ConnectTimeout)
+        lost = isinstance(failure, httpx.ReadError | httpx.WriteError | httpx.RemoteProtocolError)
+        busy = isinstance(failure, int) and failure in _BUSY
+        if never_arrived or (call.repeatable and (lost or busy)):
+            return self.retry_delays[attempt]
+        return None
+
+    def failure(self, call: Call, error: httpx.RequestError) -> UnavailableError:
+        address = self.address(call)
+        if isinstance(error, httpx.ConnectTimeout | httpx.ConnectError):
+            return UnavailableError(f"no server at {address} ({_reason(error)}); start it or correct the address")
+        if isinstance(error, httpx.TimeoutException):
+            return UnavailableError(f"{address} did not answer in time; give it more time or smaller texts")
+        return UnavailableError(f"{address} broke off without an answer ({_reason(error)})")
+
+
+def _reason(error: httpx.RequestError) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _checked_url(url: str) -> str:
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL as error:
+        raise InputError(f"{url!r} is not an address ({error}); give one such as http://127.0.0.1:8401") from error
+    if parsed.scheme not in ("http", "https") or not parsed.host or parsed.query or parsed.fragment:
+        raise InputError(f"{url!r} is not the address of a server; give one such as http://127.0.0.1:8401")
+    if parsed.userinfo:
+        raise InputError(f"the address of {parsed.host} holds a password; put the bearer token in {TOKEN_VARIABLE}")
+    return url.rstrip("/")
+
+
+#: Seconds to wait before the second and the third attempt.
+RETRY_DELAYS = (0.1, 0.4)
+#: Seconds without a byte from the server after which a call fails.
+TIMEOUT = 60.0
+
+
+class Transport:
+    """Blocking calls to one server. `token` None is that of the environment variable OVERFLOW_TOKEN; times in seconds.
+
+    Raises InputError for what is no address of a server.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        timeout: float = TIMEOUT,
+        retry_delays: Sequence[float] = RETRY_DELAYS,
+    ) -> None:
+        self._settings = _Settings(url, token, retry_delays)
+        self._client = httpx.Client(trust_env=False, timeout=timeout, headers=self._settings.headers)
+        self.url = self._settings.url
+
+    def call(self, call: Call) -> Answer:
+        """Make the call; raises UnavailableError when there is no answer. Any status is an answer."""
+        settings, attempt = self._settings, 0
+        while True:
+            try:
+                response = self._client.request(settings.method(call), settings.address(call), content=call.body)
+            except httpx.RequestError as error:
+                wait = settings.delay(call, attempt, error)
+                if wait is None:
+                    raise settings.failure(call, error) from error
+            else:
+                wait = settings.delay(call, attempt, response.status_code)
+                if wait is None:
+                    return Answer(response.status_code, response.content)
+            time.sleep(wait)
+            attempt += 1
+
+    def close(self) -> None:
+        self._client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class AsyncTransport:
+    """Transport whose calls are awaited."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        timeout: float = TIMEOUT,
+        retry_delays: Sequence[float] = RETRY_DELAYS,
+    ) -> None:
+        self._settings = _Settings(url, token, retry_delays)
+        self._client = httpx.AsyncClient(trust_env=False, timeout=timeout, headers=self._settings.headers)
+        self.url = self._settings.url
+
+    async def call(self, call: Call) -> Answer:
+        """Make the call; raises UnavailableError when there is no answer. Any status is an answer."""
+        settings, attempt = self._settings, 0
+        while True:
+            try:
+                response = await self._client.request(settings.method(call), settings.address(call), content=call.body)
+            except httpx.RequestError as error:
+                wait = settings.delay(call, attempt, error)
+                if wait is None:
+                    raise settings.failure(call, error) from error
+            else:
+                wait = settings.delay(call, attempt, response.status_code)
+                if wait is None:
+                    return Answer(response.status_code, response.content)
+            await asyncio.sleep(wait)
+            attempt += 1
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
