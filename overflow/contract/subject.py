@@ -1,7 +1,7 @@
 """What a subject, the system under test, offers: the protocol, its values, and its capabilities.
 
-A subject is any class with some of the methods below (or a process that serves them, see `stdio`). A method it lacks is a
-missing capability: the laws that need it are reported as skipped, never as passed. Nothing here knows a subject of its
+A subject is any class with some of the methods below (or a process that serves them, see `stdio`). A method it lacks is
+a missing capability: the laws that need it are reported as skipped, never as passed. Nothing here knows a subject of its
 own. DESIGN.md, "Subject protocol".
 
 The embedding side is the harness's: `open` receives the URL of a server of the CEmbedding contract, and a subject that
@@ -190,12 +190,18 @@ CAPABILITIES = (
 )
 
 
+#: Claims a subject makes of itself by an attribute that is true. `design_rule`: it divides by the rule of section 2 as
+#: DESIGN.md reads it, so its nodes are compared with the rule's and not only with the invariants.
+CLAIMS = ("design_rule",)
+
+
 def capabilities(subject: object) -> frozenset[str]:
-    """The capabilities `subject` offers: what it declares in `capabilities`, else the methods it has."""
+    """The capabilities `subject` offers: what it declares in `capabilities`, else the methods it has and its claims."""
     declared = getattr(subject, "capabilities", None)
     if declared is not None:
         return frozenset(declared)
-    return frozenset(name for name in CAPABILITIES if callable(getattr(subject, method_name(name), None)))
+    methods = {name for name in CAPABILITIES if callable(getattr(subject, method_name(name), None))}
+    return frozenset(methods | {claim for claim in CLAIMS if getattr(subject, claim, False)})
 
 
 def method_name(capability: str) -> str:

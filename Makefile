@@ -1,0 +1,38 @@
+# Everything happens in .venv, made from pyproject.toml; only Python 3.11 or later and make are needed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CHECK ?= --subject reference --profile quick
+
+.PHONY: check test lint types bench clean
+
+# Check the six invariants and the laws beside them on the reference store, generated and on real text.
+check: $(VENV)/.installed
+	$(BIN)/overflow check $(CHECK)
+
+test: $(VENV)/.installed-test
+	$(BIN)/pytest -n auto
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-test
+	$(BIN)/mypy
+
+bench: $(VENV)/.installed-test
+	$(BIN)/python bench/linear_cost.py
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(VENV)/.installed-test: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	touch $@ $(VENV)/.installed
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,127 @@
+"""Section 3: when nodes are built, what the answer of a write says of it, and what a reader gets meanwhile."""
+
+from functools import partial
+
+from overflow.contract.laws.facts import check_answers, check_built, check_quote, refs_of, repair_all, stored_text
+from overflow.contract.laws.law import expect, law
+from overflow.contract.subject import Subject
+from overflow.contract.world import FAULT, World
+from overflow.embedding.script import Reply, Request
+
+
+@law(
+    "status",
+    "nodes.status is accurate",
+    source="Overflow Tree, sections 3 and 8",
+    requires="store settle nodes text configure",
+)
+def status_accurate(world: World) -> None:
+    """A write answers `queued` exactly when the record runs past the window, the queue is on and tokens are known."""
+    subject = world.open("on")
+    stored = world.fill(subject)
+    for each in stored:
+        text = stored_text(subject, each.ref, "status")
+        expected = "queued" if world.scenario.runs_past(text) else None
+        context = {"record": each.ref, "text": repr(text), "window": world.scenario.window.name}
+        title = "a write says queued exactly when its record runs past the window"
+        expect(each.nodes == expected, "status", title, expected=expected, got=each.nodes, **context)
+    subject.settle()
+    check_built(world, subject, refs_of(stored), "status", "every queued build")
+
+    off = world.open("off", queue=False)
+    for each in world.fill(off):
+        title = "nothing is queued while the queue is off"
+        expect(each.nodes is None, "status", title, expected=None, got=each.nodes, record=each.ref)
+        off.settle()
+        got = off.nodes(each.ref)
+        expect(not got, "status", "nothing is built while the queue is off", expected=[], got=got, record=each.ref)
+
+    world.server.script.window = None
+    for each in world.fill(subject):
+        title = "nothing is queued while tokens are unknown"
+        expect(each.nodes is None, "status", title, expected=None, got=each.nodes, record=each.ref)
+
+
+@law(
+    "unknown",
+    "unknown is not fits",
+    source="Overflow Tree, section 2",
+    requires="store settle nodes text recall repair",
+)
+def unknown_builds_nothing(world: World) -> None:
+    """While tokens cannot be reported nothing is built and every read works; once they can, repair builds the nodes."""
+    world.server.script.window = None
+    subject = world.open()
+    stored = world.fill(subject)
+    refs = refs_of(stored)
+    subject.settle()
+    repair_all(subject)
+    for ref in refs:
+        got = subject.nodes(ref)
+        title = "nothing is built while tokens are unknown"
+        expect(not got, "unknown", title, expected=[], got=got, record=ref, text=repr(subject.text(ref)))
+    _read_everything(world, subject, "unknown", "storing with tokens unknown")
+    world.server.script.window = world.scenario.window
+    repair_all(subject)
+    check_built(world, subject, refs, "unknown", "tokens became known, and repair")
+
+
+@law(
+    "pending",
+    "pending nodes never fail a read",
+    source="Overflow Tree, section 3",
+    requires="store settle nodes text recall",
+)
+def pending_never_blocks(world: World) -> None:
+    """Until its nodes exist a record is read and quoted from its start: before, during and after a failing build."""
+    subject = world.open()
+    refs = refs_of(world.fill(subject))
+    _read_everything(world, subject, "pending", "a write whose nodes are pending")
+    spans = {
+        record.text[start:end]
+        for record in world.scenario.records
+        for start, end, _ in world.scenario.spans(record.text) or []
+    } - {record.text for record in world.scenario.records}
+    held: list[int] = []
+
+    def read_meanwhile(request: Request) -> Reply | None:
+        if held or request.path != "/embed" or not spans.intersection(request.texts):
+            return None
+        held.append(1)
+        with world.second_handle() as reader:
+            _read_everything(world, reader, "pending", "a build waiting for the embedding server")
+        return FAULT
+
+    with world.meanwhile(read_meanwhile):
+        subject.settle()
+    if world.offers("repair"):
+        repair_all(subject)
+        check_built(world, subject, refs, "pending", "a build that failed once, and repair")
+    for ref in refs:
+        world.nodes(subject, ref)
+
+
+def _read_everything(world: World, subject: Subject, law_id: str, after: str) -> None:
+    """Every read answers, and what is quoted is quoted from its start, for no record has nodes yet."""
+    scopes = sorted({record.scope for record in world.scenario.records}, key=repr)
+    held = {ref for ref in subject.refs() if subject.nodes(ref)} if world.offers("refs") else set()
+    for scope in scopes:
+        for query in world.scenario.queries:
+            context = {"query": repr(query), "scope": scope, "after": after}
+            hits = check_answers(law_id, "recall", partial(subject.recall, query, scope, 10), **context)
+            if world.offers("quote"):
+                for hit in hits:
+                    read = partial(subject.quote, hit.ref, query, scope)
+                    quote = check_answers(law_id, "quote", read, record=hit.ref, **context)
+                    title = "a recalled record can be quoted"
+                    expect(quote is not None, law_id, title, expected="a quote", got=None, record=hit.ref, after=after)
+                    assert quote is not None
+                    check_quote(subject, quote, law_id, after, from_start=hit.ref not in held)
+            if world.offers("reconstruct"):
+                check_answers(law_id, "reconstruct", partial(subject.reconstruct, query, scope, 10), **context)
+            if world.offers("contents"):
+                for hit in hits:
+                    got = check_answers(law_id, "contents", partial(subject.contents, hit.ref, scope), **context)
+                    expected = subject.text(hit.ref)
+                    title = "a record's contents are its stored text"
+                    expect(got == expected, law_id, title, expected=repr(expected), got=repr(got), after=after)

@@ -1,0 +1,104 @@
+"""What several laws ask of a subject's node rows. Each is stated from the design and reads past the subject."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import TypeVar
+
+from overflow.contract.laws.law import expect
+from overflow.contract.subject import Node, Quote, Ref, Stored, Subject
+from overflow.contract.violation import Violation
+from overflow.contract.world import ROUNDS, World
+
+T = TypeVar("T")
+
+#: Where section 1 keeps a record's text.
+TABLES = {"mem": ("memories", "content"), "ep": ("episodes", "summary")}
+
+
+def stored_text(subject: Subject, ref: Ref, law_id: str) -> str:
+    """The stored text of a record that must be there."""
+    text = subject.text(ref)
+    expect(text is not None, law_id, "a stored record is gone", expected="its text", got=None, record=ref)
+    assert text is not None
+    return text
+
+
+def check_partition(law_id: str, text: str, nodes: list[Node], ref: Ref, window: str) -> None:
+    """Section 5, invariant 4, for a record that has nodes."""
+    edges = [(n.start, n.end) for n in nodes]
+    context = {"record": ref, "text": repr(text), "window": window, "nodes": edges}
+    indices = [n.index for n in nodes]
+    numbers = list(range(len(nodes)))
+    expect(indices == numbers, law_id, "node_index runs 0, 1, 2, ...", expected=numbers, got=indices, **context)
+    first = edges[0][0]
+    expect(first == 0, law_id, "the first node starts at 0", expected=0, got=first, **context)
+    for (_, end), (start, _) in pairwise(edges):
+        title = "each node starts where the previous ended"
+        expect(start == end, law_id, title, expected=end, got=start, **context)
+    last = edges[-1][1]
+    title = "the last node ends at the parent's length"
+    expect(last == len(text), law_id, title, expected=len(text), got=last, **context)
+    empty = [edge for edge in edges if edge[0] >= edge[1]]
+    expect(not empty, law_id, "every node has at least one character", expected=[], got=empty, **context)
+
+
+def check_fresh(world: World, subject: Subject, ref: Ref, mark: int, law_id: str, after: str) -> None:
+    """Every node row present was made from the text stored now: its span was sent to be embedded since `mark`."""
+    nodes = world.nodes(subject, ref)
+    if not nodes:
+        return
+    text = subject.text(ref)
+    context = {"record": ref, "after": after, "window": world.scenario.window.name}
+    got = [(n.start, n.end) for n in nodes]
+    expect(text is not None, law_id, "nodes outlived their record", expected=[], got=got, **context)
+    assert text is not None
+    embedded = world.embedded_since(mark)
+    stale = [(n.start, n.end) for n in nodes if text[n.start : n.end] not in embedded]
+    title = "a stale node survived a change of its parent"
+    expect(not stale, law_id, title, expected="no node of the old text", got=stale, text=repr(text), **context)
+
+
+def check_built(world: World, subject: Subject, refs: list[Ref], law_id: str, after: str) -> None:
+    """Every record that runs past the window, and can be divided, has nodes."""
+    for ref in refs:
+        text = stored_text(subject, ref, law_id)
+        nodes = world.nodes(subject, ref)
+        if world.scenario.divides(text):
+            context = {"record": ref, "after": after, "text": repr(text), "window": world.scenario.window.name}
+            expect(bool(nodes), law_id, "a long record has no nodes", expected="nodes", got=[], **context)
+
+
+def check_answers(law_id: str, what: str, read: Callable[[], T], **context: object) -> T:
+    """What `read` returns; a read that raises is a violation of a law that promises an answer."""
+    try:
+        return read()
+    except Violation:
+        raise
+    except Exception as error:  # whatever a subject raises here, the promised answer is missing
+        got = f"{type(error).__name__}: {error}"
+        raise Violation(law_id, f"{what} answers", "an answer", got, dict(context)) from error
+
+
+def check_quote(subject: Subject, quote: Quote, law_id: str, after: str, *, from_start: bool) -> None:
+    """A quote is a piece of the stored text; `from_start` says that no node may be behind it."""
+    text = stored_text(subject, quote.ref, law_id)
+    context = {"record": quote.ref, "after": after}
+    piece = text[quote.start : quote.end]
+    title = "a quote is the record's own text at its offsets"
+    expect(quote.text == piece, law_id, title, expected=repr(piece), got=repr(quote.text), **context)
+    if from_start:
+        title = "a record without current nodes is quoted from its start"
+        got = (quote.start, quote.node)
+        expect(got == (0, None), law_id, title, expected=(0, None), got=got, **context)
+
+
+def repair_all(subject: Subject) -> int:
+    """Repair until a run builds nothing; returns the runs used (ROUNDS when it never stopped building)."""
+    for run in range(ROUNDS):
+        if subject.repair().built == 0:
+            return run
+    return ROUNDS
+
+
+def refs_of(stored: list[Stored]) -> list[Ref]:
+    return [each.ref for each in stored]

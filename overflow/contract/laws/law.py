@@ -1,0 +1,65 @@
+"""A law: one named property of a subject, with the sentence of the design that demands it.
+
+A law's check drives a world and raises Violation; it never catches what a subject raises. `share` is the part of a
+profile's examples that an expensive law runs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis.strategies import SearchStrategy
+
+from overflow.contract.scenario import Scenario
+from overflow.contract.strategies import scenarios
+from overflow.contract.violation import Violation
+from overflow.contract.world import World
+
+Check = Callable[[World], None]
+
+
+@dataclass(frozen=True)
+class Law:
+    """`requires` are capabilities; `evidence` are counters of the world that must not stay at zero over a whole run."""
+
+    id: str
+    name: str
+    source: str
+    requires: frozenset[str]
+    check: Check
+    scenarios: Callable[[], SearchStrategy[Scenario]]
+    share: float
+    on_corpus: bool
+    evidence: tuple[str, ...]
+
+
+#: Every law of the contract by its id, invariants first, in the order they are reported.
+LAWS: dict[str, Law] = {}
+
+
+def law(
+    law_id: str,
+    name: str,
+    *,
+    source: str,
+    requires: str,
+    scenarios: Callable[[], SearchStrategy[Scenario]] = scenarios,
+    share: float = 1.0,
+    on_corpus: bool = True,
+    evidence: tuple[str, ...] = (),
+) -> Callable[[Check], Check]:
+    """Register a check; `requires` names capabilities, separated by spaces."""
+
+    def register(check: Check) -> Check:
+        LAWS[law_id] = Law(
+            law_id, name, source, frozenset(requires.split()), check, scenarios, share, on_corpus, evidence
+        )
+        return check
+
+    return register
+
+
+def expect(holds: bool, law_id: str, title: str, *, expected: Any, got: Any, **context: Any) -> None:
+    """Raise the law's Violation unless `holds`."""
+    if not holds:
+        raise Violation(law_id, title, expected, got, context)

@@ -1,0 +1,145 @@
+"""Invariant 6 and section 4: nodes stay true to their parent, whatever changes it and whenever.
+
+Stale nodes are recognised past the subject: a node present now must have been made from the text stored now, so its
+span must be among the texts that were sent to be embedded since the change.
+"""
+
+import random
+
+from overflow.contract.laws.facts import TABLES, check_fresh, refs_of, stored_text
+from overflow.contract.laws.law import expect, law
+from overflow.contract.subject import Ref, Subject
+from overflow.contract.world import World
+from overflow.embedding.script import Reply, Request
+
+
+@law(
+    "6",
+    "no stale node survives",
+    source="Overflow Tree, section 5.6",
+    requires="store settle nodes text update delete execute",
+)
+def no_stale_node(world: World) -> None:
+    """After a delete or a text change of a record, by the subject or by raw SQL, no node of the old text is left."""
+    scenario = world.scenario
+    rng = random.Random(scenario.seed)
+    subject = world.open()
+    stored = refs_of(world.fill(subject))
+    subject.settle()
+    for ref in stored:
+        world.nodes(subject, ref)
+    for ref, text in zip(rng.sample(stored, min(2, len(stored))), scenario.texts, strict=False):
+        mark = world.mark()
+        after = _change(subject, ref, text, rng)
+        if after is None:
+            continue
+        if subject.text(ref) is None:
+            left = subject.nodes(ref)
+            expect(not left, "6", "nodes outlived their record", expected=[], got=left, record=ref, after=after)
+        check_fresh(world, subject, ref, mark, "6", after)
+        subject.settle()
+        check_fresh(world, subject, ref, mark, "6", f"{after}, and draining the queue")
+    mark = world.mark()
+    newest = world.write(subject, scenario.records[-1]).ref
+    title = "an id is never used again"
+    expect(newest not in stored, "6", title, expected="a new id", got=newest, records=stored)
+    check_fresh(world, subject, newest, mark, "6", "storing after a delete")
+
+
+def _change(subject: Subject, ref: Ref, text: str, rng: random.Random) -> str | None:
+    """Change or delete one record; says how, or None where the text would stay the same."""
+    old = subject.text(ref)
+    assert old is not None
+    table, column = TABLES[ref.kind]
+    match rng.choice(("update", "delete", "SQL update", "SQL delete", "SQL update of one character")):
+        case "update" if ref.kind == "mem" and text != old:
+            subject.update(ref, text)
+            return "update"
+        case "delete":
+            subject.delete(ref)
+            return "delete"
+        case "SQL delete":
+            subject.execute(f"DELETE FROM {table} WHERE id = ?", (ref.id,))
+            return "DELETE in SQL"
+        case "SQL update of one character":
+            at = rng.randrange(len(old))
+            changed = old[:at] + ("x" if old[at] != "x" else "y") + old[at + 1 :]
+            subject.execute(f"UPDATE {table} SET {column} = ? WHERE id = ?", (changed, ref.id))
+            return "UPDATE of one character in SQL"
+        case _ if text != old:
+            subject.execute(f"UPDATE {table} SET {column} = ? WHERE id = ?", (text, ref.id))
+            return "UPDATE in SQL"
+    return None
+
+
+@law(
+    "rewrite",
+    "rewriting the same text keeps nodes",
+    source="Overflow Tree, section 4",
+    requires="store settle nodes text update",
+)
+def same_text_keeps_nodes(world: World) -> None:
+    """A write that leaves the text as it was is no change of it: the nodes stay, to the byte."""
+    subject = world.open()
+    stored = refs_of(world.fill(subject))
+    subject.settle()
+    for ref in stored:
+        if ref.kind != "mem":
+            continue
+        before = world.nodes(subject, ref)
+        text = stored_text(subject, ref, "rewrite")
+        subject.update(ref, text)
+        got = subject.nodes(ref)
+        title = "a rewrite of the same text keeps the nodes"
+        expect(got == before, "rewrite", title, expected=before, got=got, record=ref, text=repr(text))
+
+
+@law(
+    "swap",
+    "a build never writes nodes of a text that is gone",
+    source="Overflow Tree, sections 4 and 5.6",
+    requires="store settle nodes text update delete",
+    evidence=("races",),
+)
+def compare_and_swap(world: World) -> None:
+    """While a build waits for the embedding server the record changes or goes: nothing of the old text is written."""
+    scenario = world.scenario
+    rng = random.Random(scenario.seed)
+    subject = world.open()
+    stored = [each for each in world.fill(subject) if each.nodes == "queued" and each.ref.kind == "mem"]
+    if not stored:
+        return
+    victim = rng.choice(stored).ref
+    old = stored_text(subject, victim, "swap")
+    new, action, wait = scenario.texts[0], rng.choice(("update", "delete")), rng.randrange(3)
+    mark: list[int] = []
+    seen = 0
+
+    def meanwhile(request: Request) -> Reply | None:
+        nonlocal seen
+        if mark or request.path != "/embed" or not any(text in old and text != old for text in request.texts):
+            return None
+        seen += 1
+        if seen <= wait:
+            return None
+        mark.append(world.mark())
+        with world.second_handle() as other:
+            if action == "delete":
+                other.delete(victim)
+            elif new != old:
+                other.update(victim, new)
+        return None
+
+    with world.meanwhile(meanwhile):
+        subject.settle()
+    for ref in refs_of(stored):
+        world.nodes(subject, ref)
+    if not mark:
+        return
+    world.evidence["races"] += 1
+    if action == "delete":
+        left = subject.nodes(victim)
+        title = "a build wrote nodes of a deleted record"
+        expect(not left, "swap", title, expected=[], got=left, text=repr(old), window=scenario.window.name)
+    elif new != old:
+        check_fresh(world, subject, victim, mark[0], "swap", f"update to {new!r} while its nodes were built")

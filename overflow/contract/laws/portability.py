@@ -1,0 +1,76 @@
+"""Export, import and the length limit: sections 4 and 7."""
+
+from hypothesis import strategies as st
+
+from overflow.contract.laws.facts import check_built, refs_of, repair_all, stored_text
+from overflow.contract.laws.law import expect, law
+from overflow.contract.scenario import LENGTH_LIMIT, Record, Scenario
+from overflow.contract.strategies import limit_texts, queries_of
+from overflow.contract.world import World
+from overflow.tokens.synthetic import SyntheticWindow
+
+
+@law(
+    "export",
+    "nodes are not exported, an import rebuilds them",
+    source="Overflow Tree, section 4",
+    requires="store settle nodes text export import refs",
+)
+def export_without_nodes(world: World) -> None:
+    """An export is the same with and without nodes; importing it gives the same texts, whose nodes are then rebuilt."""
+    subject = world.open("source")
+    stored = refs_of(world.fill(subject))
+    before, after = world.path("before.export"), world.path("after.export")
+    subject.export(str(before))
+    subject.settle()
+    for ref in stored:
+        world.nodes(subject, ref)
+    subject.export(str(after))
+    title = "an export holds no nodes: it is the same file before and after they are built"
+    got = after.read_bytes()
+    expect(got == before.read_bytes(), "export", title, expected=before.read_bytes(), got=got)
+
+    target = world.open("target")
+    target.import_(str(after))
+    refs = target.refs()
+    expected = sorted(stored_text(subject, ref, "export") for ref in stored)
+    texts = sorted(stored_text(target, ref, "export") for ref in refs)
+    expect(texts == expected, "export", "an import holds the exported texts", expected=expected, got=texts)
+    for ref in refs:
+        got_nodes = target.nodes(ref)
+        expect(not got_nodes, "export", "an import carries no nodes", expected=[], got=got_nodes, record=ref)
+    target.settle()
+    if world.offers("repair"):
+        repair_all(target)
+    check_built(world, target, refs, "export", "an import, and draining the queue")
+
+
+@st.composite
+def _at_the_limit(draw: st.DrawFn) -> Scenario:
+    size = draw(st.integers(800, 3_000))
+    window = draw(st.sampled_from((SyntheticWindow("chars", 2 * size), SyntheticWindow("words", size // 4))))
+    records = tuple(Record(draw(limit_texts()), kind) for kind in draw(st.sampled_from((("mem",), ("mem", "ep")))))
+    return Scenario(window, records, queries_of([r.text for r in records]), ("x", "y"))
+
+
+@law(
+    "limit",
+    "the length limit stays",
+    source="Overflow Tree, section 7",
+    requires="store settle nodes text",
+    scenarios=_at_the_limit,
+    share=1 / 10,
+    on_corpus=False,
+)
+def length_limit(world: World) -> None:
+    """At most 16,000 characters of a record are stored, and what is stored is divided."""
+    subject = world.open()
+    refs = refs_of(world.fill(subject))
+    subject.settle()
+    for ref, record in zip(refs, world.scenario.records, strict=True):
+        text = stored_text(subject, ref, "limit")
+        got = (len(text), record.text.startswith(text))
+        expected = (min(len(record.text), LENGTH_LIMIT), True)
+        title = "a record is stored up to the limit and no further"
+        expect(got == expected, "limit", title, expected=expected, got=got, length=len(record.text))
+    check_built(world, subject, refs, "limit", "draining the queue")

@@ -1,0 +1,151 @@
+"""Invariant 1, and what a reader is shown: sections 5.1, 4 (isolation) and 6 (the most relevant node).
+
+Two stores live through one history; only one of them has nodes. Whatever path lets a node into a ranking shows as a
+difference of ids, order or scores.
+"""
+
+import random
+
+import numpy as np
+
+from overflow.contract.laws.facts import check_quote, refs_of, stored_text
+from overflow.contract.laws.law import expect, law
+from overflow.contract.subject import Hit, Item, Scope, Subject
+from overflow.contract.world import World
+
+_LIMITS = (1, 3, 10)
+
+
+@law(
+    "1",
+    "retrieval unchanged",
+    source="Overflow Tree, section 5.1",
+    requires="store settle recall nodes configure",
+    evidence=("hits",),
+)
+def retrieval_unchanged(world: World) -> None:
+    """Recall and reconstruct return the same records in the same order with or without nodes."""
+    scenario = world.scenario
+    rng = random.Random(scenario.seed)
+    with_nodes, without = world.open("with"), world.open("without", queue=False)
+    stored = world.fill(with_nodes)
+    twins = world.fill(without)
+    with_nodes.settle()
+    for each in stored:
+        world.nodes(with_nodes, each.ref)
+    _compare(world, with_nodes, without, "building nodes")
+
+    changed = rng.randrange(len(stored))
+    if scenario.records[changed].kind == "mem" and rng.random() < 0.5:
+        with_nodes.update(stored[changed].ref, scenario.texts[0])
+        without.update(twins[changed].ref, scenario.texts[0])
+        _compare(world, with_nodes, without, "a change of one record, its nodes pending")
+        with_nodes.settle()
+    else:
+        with_nodes.delete(stored[changed].ref)
+        without.delete(twins[changed].ref)
+    _compare(world, with_nodes, without, "a change of one record")
+
+
+def _compare(world: World, left: Subject, right: Subject, after: str) -> None:
+    scopes = {record.scope for record in world.scenario.records}
+    for query in world.scenario.queries:
+        for scope in sorted(scopes, key=repr):
+            for limit in _LIMITS:
+                context = {"query": repr(query), "scope": scope, "limit": limit, "after": after}
+                got = _ranking(left.recall(query, scope, limit))
+                expected = _ranking(right.recall(query, scope, limit))
+                world.evidence["hits"] += len(expected)
+                title = "recall returns the same records, order and scores with or without nodes"
+                expect(got == expected, "1", title, expected=expected, got=got, scenario=world.scenario, **context)
+                if world.offers("reconstruct"):
+                    got = _ranking(left.reconstruct(query, scope, limit))
+                    expected = _ranking(right.reconstruct(query, scope, limit))
+                    title = "reconstruct returns the same records, order and scores with or without nodes"
+                    expect(got == expected, "1", title, expected=expected, got=got, scenario=world.scenario, **context)
+
+
+def _ranking(hits: list[Hit] | list[Item]) -> list[tuple[str, int, float]]:
+    return [(hit.ref.kind, hit.ref.id, hit.score) for hit in hits]
+
+
+@law(
+    "quote",
+    "the most relevant node is quoted",
+    source="Overflow Tree, section 6",
+    requires="store settle quote nodes text",
+)
+def most_relevant_node(world: World) -> None:
+    """A query that is a node's own text is answered with that node, or with one whose vector is the same."""
+    subject = world.open()
+    stored = world.fill(subject)
+    subject.settle()
+    rng = random.Random(world.scenario.seed)
+    for each, record in zip(stored, world.scenario.records, strict=True):
+        nodes = world.nodes(subject, each.ref)
+        text = stored_text(subject, each.ref, "quote")
+        if not nodes:
+            quote = subject.quote(each.ref, world.scenario.queries[0], record.scope)
+            if quote is not None:
+                check_quote(subject, quote, "quote", "building nodes", from_start=True)
+            continue
+        spans = [text[n.start : n.end] for n in nodes]
+        wanted = rng.choice(spans)
+        vectors = world.server.script.model([*spans, wanted])
+        if not vectors[-1].any():
+            continue
+        best = {
+            n.index
+            for n, score in zip(nodes, vectors[:-1] @ vectors[-1], strict=True)
+            if np.isclose(score, 1, atol=1e-4)
+        }
+        quote = subject.quote(each.ref, wanted, record.scope)
+        context = {"record": each.ref, "text": repr(text), "query": repr(wanted), "window": world.scenario.window.name}
+        expect(
+            quote is not None,
+            "quote",
+            "a record can be quoted in its own scope",
+            expected="a quote",
+            got=None,
+            **context,
+        )
+        assert quote is not None
+        title = "a long record is quoted by its most relevant node"
+        expect(quote.node in best, "quote", title, expected=f"one of nodes {sorted(best)}", got=quote.node, **context)
+        check_quote(subject, quote, "quote", "building nodes", from_start=False)
+        node = nodes[quote.node] if quote.node is not None else None
+        edges = (node.start, node.end) if node else None
+        title = "a quote spans the node it names"
+        expect(
+            (quote.start, quote.end) == edges, "quote", title, expected=edges, got=(quote.start, quote.end), **context
+        )
+
+
+@law(
+    "isolation",
+    "a node is read only through its parent's scope",
+    source="Overflow Tree, section 4",
+    requires="store settle recall contents nodes text",
+)
+def isolation(world: World) -> None:
+    """No scope is shown a record of another, nor a node of one."""
+    subject = world.open()
+    stored = world.fill(subject)
+    subject.settle()
+    strangers = {record.scope for record in world.scenario.records} | {Scope("stranger", "", "")}
+    own = {each.ref: record.scope for each, record in zip(stored, world.scenario.records, strict=True)}
+    for scope in sorted(strangers, key=repr):
+        for query in world.scenario.queries:
+            foreign = [hit.ref for hit in subject.recall(query, scope, 10) if own[hit.ref] != scope]
+            title = "recall shows no record of another scope"
+            expect(not foreign, "isolation", title, expected=[], got=foreign, scope=scope, query=repr(query))
+        for ref in refs_of(stored):
+            nodes = world.nodes(subject, ref)
+            text = stored_text(subject, ref, "isolation")
+            wanted = [(None, text), *((n.index, text[n.start : n.end]) for n in nodes)]
+            for index, piece in wanted:
+                got = subject.contents(ref, scope, index)
+                expected = piece if own[ref] == scope else None
+                title = "a record and its nodes are read in its own scope alone"
+                shown = {"record": ref, "scope": scope, "node": index}
+                expect(got == expected, "isolation", title, expected=repr(expected), got=repr(got), **shown)

@@ -1,0 +1,210 @@
+"""Runs laws against a subject and says of each whether it holds, is violated, or could not be asked.
+
+A law that found no force in its own examples (too few of them divided, or nothing was ever recalled) does not hold: a
+check that can't fail is a defect. DESIGN.md, principle 4; "Command line", `overflow check`.
+"""
+
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis.errors import Flaky
+
+from overflow.contract.laws.law import Law
+from overflow.contract.scenario import Scenario
+from overflow.contract.subject import capabilities
+from overflow.contract.violation import Violation
+from overflow.contract.world import SubjectFactory, World
+from overflow.embedding.script import Model, Script
+from overflow.embedding.server import ScriptedServer
+
+Status = Literal["holds", "violated", "skipped"]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How hard to look: examples a law, and the share of them that must really divide."""
+
+    name: str
+    examples: int
+    divided: float
+    phases: tuple[Phase, ...] = (Phase.explicit, Phase.generate, Phase.target, Phase.shrink)
+
+
+PROFILES = {
+    "quick": Profile("quick", 40, 0.5),
+    "ci": Profile("ci", 300, 0.5),
+    "deep": Profile("deep", 3_000, 0.5),
+}
+
+
+@dataclass(frozen=True)
+class CorpusResult:
+    """A law on a real corpus: `records` in it, of which `divided`; times are seconds."""
+
+    status: Status
+    reason: str | None
+    records: int
+    divided: int
+    seconds: float
+    counterexample: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one law. `error` tells a crash of the subject from a violation of the law."""
+
+    invariant: str
+    name: str
+    source: str
+    status: Status
+    reason: str | None
+    examples: int
+    divided: int
+    seconds: float
+    counterexample: dict[str, Any] | None = None
+    error: bool = False
+    corpus: CorpusResult | None = None
+
+
+@dataclass
+class _Tally:
+    """Counts over one law's examples, until the first failure: shrinking is no evidence."""
+
+    examples: int = 0
+    divided: int = 0
+    evidence: Counter[str] = field(default_factory=Counter)
+    failed: bool = False
+
+    def add(self, world: World) -> None:
+        if not self.failed:
+            self.examples += 1
+            self.divided += world.divided
+            self.evidence += world.evidence
+
+
+def described(violation: Violation) -> dict[str, Any]:
+    """A counterexample as data: every value as a person would read it."""
+    return {
+        "title": violation.title,
+        "expected": str(violation.expected),
+        "got": str(violation.got),
+        **{label: str(value) for label, value in violation.context.items()},
+    }
+
+
+class Runner:
+    """One run over one subject: the scripted server, and a directory for the examples' stores; a context manager."""
+
+    def __init__(self, factory: SubjectFactory, model: Model, *, on_example: Callable[[], None] = lambda: None) -> None:
+        self._factory = factory
+        self._model = model
+        self._on_example = on_example
+        subject = factory()
+        self.name, self.version = subject.name, subject.version
+        self.capabilities = capabilities(subject)
+
+    def __enter__(self) -> "Runner":
+        self._root = Path(tempfile.mkdtemp(prefix="overflow-"))
+        self._server = ScriptedServer(Script(None, self._model))
+        self._server.__enter__()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._server.__exit__(None, None, None)
+        shutil.rmtree(self._root, ignore_errors=True)
+
+    def check(self, law: Law, profile: Profile, random_seed: int) -> Result:
+        """Run one law over generated examples."""
+        missing = sorted(law.requires - self.capabilities)
+        if missing:
+            return self._skipped(law, f"the subject lacks {', '.join(missing)}")
+        tally = _Tally()
+        examples = max(1, round(profile.examples * law.share))
+
+        @seed(random_seed)
+        @settings(
+            max_examples=examples,
+            phases=profile.phases,
+            database=None,
+            deadline=None,
+            report_multiple_bugs=False,
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(law.scenarios())
+        def example(scenario: Scenario) -> None:
+            self._example(law, scenario, tally)
+            self._on_example()
+
+        started = time.perf_counter()
+        status, reason, counterexample, error = self._outcome(example)
+        if status == "holds":
+            reason = _weakness(law, tally, profile)
+            status = "violated" if reason else "holds"
+        seconds = time.perf_counter() - started
+        return Result(
+            law.id, law.name, law.source, status, reason, tally.examples, tally.divided, seconds, counterexample, error
+        )
+
+    def check_corpus(self, law: Law, scenario: Scenario) -> CorpusResult:
+        """Run one law once, over the records of a corpus."""
+        records = len(scenario.records)
+        if not law.on_corpus:
+            return CorpusResult("skipped", "its examples are made for it", records, 0, 0.0)
+        if missing := sorted(law.requires - self.capabilities):
+            return CorpusResult("skipped", f"the subject lacks {', '.join(missing)}", records, 0, 0.0)
+        divided = sum(scenario.runs_past(record.text) for record in scenario.records)
+        started = time.perf_counter()
+        status, reason, counterexample, _ = self._outcome(lambda: self._example(law, scenario, _Tally()))
+        return CorpusResult(status, reason, records, divided, time.perf_counter() - started, counterexample)
+
+    def _example(self, law: Law, scenario: Scenario, tally: _Tally) -> None:
+        script = Script(scenario.window, self._model, scenario.identity)
+        directory = Path(tempfile.mkdtemp(dir=self._root))
+        try:
+            with World(self._factory, self._server, script, scenario, directory) as world:
+                try:
+                    law.check(world)
+                finally:
+                    tally.add(world)
+        except BaseException:
+            tally.failed = True
+            raise
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+
+    def _outcome(self, run: Callable[[], None]) -> tuple[Status, str | None, dict[str, Any] | None, bool]:
+        try:
+            run()
+        except Violation as violation:
+            return "violated", violation.title, described(violation), False
+        except Flaky as flaky:
+            return "violated", f"the same example did not fail twice: {flaky}", None, True
+        except Exception as error:  # noqa: BLE001 - the subject is foreign code: whatever it raises is its crash
+            return "violated", f"the subject raised {type(error).__name__}: {error}", None, True
+        return "holds", None, None, False
+
+    def _skipped(self, law: Law, reason: str) -> Result:
+        return Result(law.id, law.name, law.source, "skipped", reason, 0, 0, 0.0)
+
+
+def _weakness(law: Law, tally: _Tally, profile: Profile) -> str | None:
+    """Why the examples prove nothing, if they do not."""
+    if tally.divided < profile.divided * tally.examples:
+        return f"too few examples divided: {tally.divided} of {tally.examples}, {profile.divided:.0%} are needed"
+    missing = [name for name in law.evidence if not tally.evidence[name]]
+    if missing:
+        return f"no example had any {', '.join(missing)}: the check had no force"
+    return None
+
+
+def run(runner: Runner, laws: Sequence[Law], profile: Profile, random_seed: int) -> Iterator[Result]:
+    """Check each law in turn."""
+    for law in laws:
+        yield runner.check(law, profile, random_seed)

@@ -1,0 +1,146 @@
+"""Texts and scenarios that really run past the window, for Hypothesis.
+
+A law about long records proves nothing on short ones, so a long text is built from drawn fragments until the drawn
+window counts a drawn factor of its size (up to 20), and each kind of writing that breaks a divider has a strategy of its own:
+DESIGN.md, "Subject protocol".
+"""
+
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+
+from overflow.contract.scenario import LENGTH_LIMIT, Record, Scenario
+from overflow.contract.subject import Scope
+from overflow.tokens.report import TokenWindow
+from overflow.tokens.synthetic import KINDS, SyntheticWindow
+
+#: Longest text drawn, in code points, and the longest run of tokens past the window: bounds on one example's cost.
+MAX_TEXT = 1_200
+MAX_FACTOR = 20
+
+_ENGLISH = (
+    "The billing database is PostgreSQL 15. ",
+    "Ada moved to Kyoto in 2019! ",
+    "See v1.2.3, e.g. main.py? ",
+    "no stop ",
+)
+_JAPANESE = (
+    "請求データベースは更新された。",
+    "彼は京都に住んでいる！",
+    "本当？",
+    "「はい。」と言った。",
+    "版は３．１４です",
+)
+_CHINESE = ("账单数据库已经升级。", "她搬到了上海！", "真的吗？", "版本是１．２。")
+_EMOJI = ("👩‍👩‍👧‍👦", "🇯🇵", "👍🏽", "❤️", "🏳️‍🌈 ", "🙂")
+_COMBINING = ("e\u0301", "n\u0303o ", "Z\u0351\u036b\u0343", "ก\u0e33 ", "\u1100\u1161\u11a8")
+_BREAKS = ("\n", "\r\n", "\r", "\n\n", "\n \t\n", "\r\n\r\n", "\u2028", "\u2029", "\u0085", "\n\n\n\n")
+_INVISIBLE = ("\0", "\u200b", "\u200d", "\ufeff", "\u00ad", "a\0b ")
+_SPACES = (" ", "  ", "\t", "\u00a0", "\u3000", "\n", "\r\n", "\v", "\f")
+_MARKDOWN = ("# Title\n", "- item one\n", "| a | b |\n", "```\ncode()\n```\n", "https://example.org/a.b?c=d ")
+
+#: Each kind of writing by its fragments. Every kind reaches every boundary class together with the others.
+FRAGMENTS: dict[str, tuple[str, ...]] = {
+    "english": _ENGLISH,
+    "japanese": _JAPANESE,
+    "chinese": _CHINESE,
+    "emoji": _EMOJI,
+    "combining": _COMBINING,
+    "breaks": _BREAKS + _ENGLISH,
+    "invisible": _INVISIBLE + _ENGLISH,
+    "white space": _SPACES,
+    "markdown": _MARKDOWN,
+    "mixed": _ENGLISH + _JAPANESE + _CHINESE + _EMOJI + _COMBINING + _BREAKS + _INVISIBLE + _SPACES + _MARKDOWN,
+}
+
+
+def _fragments() -> st.SearchStrategy[list[str]]:
+    kinds = [st.lists(st.sampled_from(fragments), min_size=1, max_size=8) for fragments in FRAGMENTS.values()]
+    long_word = st.builds(lambda letter, n: [letter * n], st.sampled_from("aßé漢あ"), st.integers(1, 200))
+    anything = st.lists(
+        st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12), min_size=1, max_size=6
+    )
+    return st.one_of(*kinds, long_word, anything)
+
+
+@st.composite
+def long_texts(draw: st.DrawFn, window: TokenWindow, max_factor: int = MAX_FACTOR) -> str:
+    """A text whose tokens fill the window up to `max_factor` times; nearly always one that runs past it."""
+    fragments = draw(_fragments())
+    factor = draw(st.integers(1, max_factor))
+    text = "".join(fragments)
+    while len(text) < MAX_TEXT:
+        report = window.measure([text])[0]
+        if report is not None and report.count > factor * report.window:
+            break
+        text += text[: max(1, MAX_TEXT - len(text))]
+    return text
+
+
+def short_texts() -> st.SearchStrategy[str]:
+    """A few words, for records that may fit and for queries."""
+    return st.one_of(
+        st.sampled_from(_ENGLISH + _JAPANESE + _CHINESE),
+        st.lists(st.sampled_from(FRAGMENTS["mixed"]), min_size=1, max_size=3).map("".join),
+    )
+
+
+def windows(max_window: int = 40, kinds: Sequence[str] = tuple(KINDS)) -> st.SearchStrategy[TokenWindow]:
+    """A synthetic tokenizer, honest or contrary, with a window from 1 up and sometimes special tokens inside it."""
+
+    def window(kind: str, room: int, special_tokens: int) -> TokenWindow:
+        return SyntheticWindow(kind, room + special_tokens, special_tokens=special_tokens)
+
+    room = st.one_of(st.integers(1, 8), st.integers(1, max_window))
+    return st.builds(window, st.sampled_from(kinds), room, st.sampled_from((0, 0, 2)))
+
+
+def local_windows() -> st.SearchStrategy[TokenWindow]:
+    """Tokenizers of which a prefix tells where the window closes, as every real one is."""
+    return windows(kinds=[name for name, kind in KINDS.items() if kind.prefix_safe])
+
+
+_SCOPES = (Scope(), Scope(), Scope(), Scope("agent", "project-b", ""), Scope("agent-b", "", "channel-b"))
+
+
+@st.composite
+def scenarios(
+    draw: st.DrawFn,
+    *,
+    max_records: int = 4,
+    max_factor: int = MAX_FACTOR,
+    window: st.SearchStrategy[TokenWindow] | None = None,
+) -> Scenario:
+    """One to `max_records` records, the first drawn to run past the window, with queries from their parts."""
+    chosen = draw(window if window is not None else windows())
+    long = long_texts(chosen, max_factor)
+    first = Record(draw(long), draw(st.sampled_from(("mem", "ep"))))
+    more = draw(
+        st.lists(
+            st.builds(
+                Record,
+                st.one_of(long, short_texts()),
+                st.sampled_from(("mem", "ep")),
+                st.sampled_from(_SCOPES),
+            ),
+            max_size=max_records - 1,
+        )
+    )
+    records = (first, *more)
+    edits = draw(st.lists(st.one_of(long, short_texts()), min_size=2, max_size=2))
+    seed = draw(st.integers(0, 2**16 - 1))
+    return Scenario(chosen, records, queries_of([r.text for r in records], seed), tuple(edits), seed)
+
+
+def queries_of(texts: Sequence[str], seed: int = 0) -> tuple[str, ...]:
+    """Queries from a tail, a head, another language, and nothing."""
+    tail, head = texts[seed % len(texts)], texts[(seed // 7) % len(texts)]
+    other = _JAPANESE[seed % len(_JAPANESE)] if tail.isascii() else _ENGLISH[seed % len(_ENGLISH)]
+    return (tail[-60:], head[:60], other, "")
+
+
+def limit_texts() -> st.SearchStrategy[str]:
+    """Texts around and past the store's length limit."""
+    unit = st.sampled_from(_ENGLISH + _JAPANESE + _CHINESE)
+    over = st.integers(-1, 2_000)
+    return st.builds(lambda piece, extra: (piece * LENGTH_LIMIT)[: LENGTH_LIMIT + extra], unit, over)
