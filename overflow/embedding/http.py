@@ -5,8 +5,6 @@ is never sent twice. DESIGN.md, "CEmbedding 0.9.1 as observed" and principle 5: 
 """
 
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 
@@ -17,25 +15,19 @@ from overflow.tokens.batches import batches
 from overflow.tokens.foreign import checked_reports
 from overflow.tokens.http import measure_over
 from overflow.tokens.report import TokenReport
-from overflow.tokens.transport import RETRY_DELAYS, TIMEOUT, Call, Transport, json_object
+from overflow.tokens.transport import BehindServer, Call, json_object
 
 
-class EmbeddingClient:
+class EmbeddingClient(BehindServer):
     """An Embedder behind one server; close it, or use it as a context manager.
 
     `token` None is that of the environment variable OVERFLOW_TOKEN. `timeout` is in seconds.
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        token: str | None = None,
-        timeout: float = TIMEOUT,
-        retry_delays: Sequence[float] = RETRY_DELAYS,
-    ) -> None:
-        self._transport = Transport(url, token=token, timeout=timeout, retry_delays=retry_delays)
-        self.url = self._transport.url
+    @property
+    def url(self) -> str:
+        """The server's address."""
+        return self._transport.url
 
     def identity(self) -> str | None:
         """The server's fingerprint, asked anew each time; None when it has no /capabilities, or states none there.
@@ -76,17 +68,6 @@ class EmbeddingClient:
     def measure(self, texts: Sequence[str]) -> list[TokenReport | None]:
         """Reports without running the model, as `HttpWindow.measure` gives them."""
         return measure_over(self._transport, texts)
-
-    def close(self) -> None:
-        self._transport.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _checked_vectors(answer: dict[str, object], count: int, source: str) -> Vectors:

@@ -48,7 +48,7 @@ class ScriptedServer:
         self._requests: list[Request] = []
         self._errors: list[BaseException] = []
         self._handlers: set[_Handler] = set()
-        self._closing = False
+        self._closing = threading.Event()
         try:
             self._http = _Listener(("127.0.0.1", port), _Handler)
         except OSError as error:
@@ -93,7 +93,7 @@ class ScriptedServer:
         self._http.shutdown()
         self._thread.join()
         with self._lock:
-            self._closing = True
+            self._closing.set()
             handlers = list(self._handlers)
             for handler in handlers:
                 handler.cut()
@@ -105,7 +105,7 @@ class ScriptedServer:
     def _opened(self, handler: "_Handler") -> None:
         with self._lock:
             self._handlers.add(handler)
-            if self._closing:
+            if self._closing.is_set():
                 handler.cut()
 
     def _closed(self, handler: "_Handler") -> None:
@@ -130,7 +130,7 @@ class ScriptedServer:
         hook = self.script.hook
         if hook is not None:
             with self._lock:
-                if self._closing:
+                if self._closing.is_set():
                     return Reply(hang_up=True)
                 handler.in_hook = True
             try:
@@ -138,7 +138,7 @@ class ScriptedServer:
             finally:
                 with self._lock:
                     handler.in_hook = False
-            if self._closing:
+            if self._closing.is_set():
                 return Reply(hang_up=True)
             if fault is not None:
                 return fault

@@ -12,7 +12,16 @@ from typing import Self
 from overflow.tokens.batches import Batch, batches
 from overflow.tokens.foreign import checked_reports
 from overflow.tokens.report import TokenReport
-from overflow.tokens.transport import RETRY_DELAYS, TIMEOUT, Answer, AsyncTransport, Call, Transport, json_object
+from overflow.tokens.transport import (
+    RETRY_DELAYS,
+    TIMEOUT,
+    Answer,
+    AsyncTransport,
+    BehindServer,
+    Call,
+    Transport,
+    json_object,
+)
 
 _PATH = "/count_tokens"
 
@@ -29,7 +38,7 @@ def _reports(answer: Answer, batch: Batch, url: str) -> list[TokenReport | None]
     return checked_reports(json_object(answer, source).get("token_info"), batch.texts, source)
 
 
-class HttpWindow:
+class HttpWindow(BehindServer):
     """A TokenWindow behind one server; close it, or use it as a context manager.
 
     `token` None is that of the environment variable OVERFLOW_TOKEN. `timeout` is in seconds.
@@ -37,31 +46,14 @@ class HttpWindow:
 
     prefix_safe = True
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        token: str | None = None,
-        timeout: float = TIMEOUT,
-        retry_delays: Sequence[float] = RETRY_DELAYS,
-    ) -> None:
-        self._transport = Transport(url, token=token, timeout=timeout, retry_delays=retry_delays)
-        self.name = self._transport.url
+    @property
+    def name(self) -> str:
+        """The server's address."""
+        return self._transport.url
 
     def measure(self, texts: Sequence[str]) -> list[TokenReport | None]:
         """One report a text, in order; raises InputError for a text no request can carry, else UnavailableError."""
         return measure_over(self._transport, texts)
-
-    def close(self) -> None:
-        self._transport.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def measure_over(transport: Transport, texts: Sequence[str]) -> list[TokenReport | None]:

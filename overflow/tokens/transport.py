@@ -42,16 +42,23 @@ class Answer:
 
 def json_object(answer: Answer, source: str) -> dict[str, object]:
     """The JSON object of a 200 answer; raises UnavailableError with one line for anything else."""
-    if answer.status != 200:
-        raise UnavailableError(_refusal(answer, source))
-    value = json_value(answer, source)
+    value = _json_value(answer, source)
     if not isinstance(value, dict):
         raise UnavailableError(f"{source} answered JSON that is not an object")
     return value
 
 
-def json_value(answer: Answer, source: str) -> object:
-    """The JSON of an answer; raises UnavailableError when it is none."""
+def json_list(answer: Answer, source: str) -> list[object]:
+    """The JSON list of a 200 answer; raises UnavailableError with one line for anything else."""
+    value = _json_value(answer, source)
+    if not isinstance(value, list):
+        raise UnavailableError(f"{source} answered JSON that is not a list")
+    return value
+
+
+def _json_value(answer: Answer, source: str) -> object:
+    if answer.status != 200:
+        raise UnavailableError(_refusal(answer, source))
     try:
         value: object = json.loads(answer.body)
     except (ValueError, RecursionError) as error:
@@ -182,6 +189,27 @@ class Transport:
     def close(self) -> None:
         self._client.close()
 
+
+class BehindServer:
+    """What is answered by one server over a Transport: close it, or use it as a context manager.
+
+    `token` None is that of the environment variable OVERFLOW_TOKEN. `timeout` and `retry_delays` are in seconds. Raises
+    InputError for what is no address of a server.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        timeout: float = TIMEOUT,
+        retry_delays: Sequence[float] = RETRY_DELAYS,
+    ) -> None:
+        self._transport = Transport(url, token=token, timeout=timeout, retry_delays=retry_delays)
+
+    def close(self) -> None:
+        self._transport.close()
+
     def __enter__(self) -> Self:
         return self
 
@@ -225,11 +253,3 @@ class AsyncTransport:
 
     async def aclose(self) -> None:
         await self._client.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
