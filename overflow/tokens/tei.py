@@ -76,9 +76,8 @@ class TeiWindow(BehindServer):
     def _ask(self) -> _Facts:
         source = self._transport.url + "/info"
         info = json_object(self._transport.call(Call("/info", None, repeatable=True)), source)
-        window, max_texts = (
-            _positive(info.get(key), key, source) for key in ("max_input_length", "max_client_batch_size")
-        )
+        window = _positive(info, "max_input_length", source)
+        max_texts = _positive(info, "max_client_batch_size", source)
         (batch,) = batches([_PROBE], key="inputs", tail=b"}")
         (tokens,) = self._tokenize(batch)
         stops = [stop for stop in tokens if stop is not None]

@@ -1,0 +1,91 @@
+"""Vectors kept in one SQLite file by model identity and text: a convenience that may vanish at any time.
+
+It never raises for the state of the file: what cannot be read is not there, what cannot be written is left out, and one
+line of the log says so. Processes may share the file; a batch is written whole or not at all. Issue 2, "Set-up".
+"""
+
+import hashlib
+import logging
+import sqlite3
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+logger = logging.getLogger(__name__)
+
+#: One unit vector, shape (dimensions,).
+Vector = NDArray[np.float32]
+
+_CREATE = """
+CREATE TABLE IF NOT EXISTS vectors (
+    identity TEXT NOT NULL,
+    sha256   BLOB NOT NULL,
+    vector   BLOB NOT NULL,
+    PRIMARY KEY (identity, sha256)
+) WITHOUT ROWID
+"""
+_EXISTS = "SELECT count(*) FROM sqlite_master WHERE name = 'vectors'"
+_SELECT = "SELECT vector FROM vectors WHERE identity = ? AND sha256 = ?"
+_INSERT = "INSERT OR REPLACE INTO vectors (identity, sha256, vector) VALUES (?, ?, ?)"
+
+#: Seconds to wait for another process that writes.
+_PATIENCE = 5.0
+
+
+class VectorFile:
+    """The file at `path`, opened anew for each batch, so that nothing of it is held between two."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._readable = True
+        self._writable = True
+
+    def read(self, identity: str, texts: Sequence[str]) -> list[Vector | None]:
+        """What is kept of each text, None where nothing (sound) is."""
+        if not self._readable or not self.path.exists():
+            return [None] * len(texts)
+        try:
+            with closing(self._open()) as connection:
+                # Another process may have made the file and not yet the table.
+                if connection.execute(_EXISTS).fetchone() == (0,):
+                    return [None] * len(texts)
+                rows = [connection.execute(_SELECT, (identity, _digest(text))).fetchone() for text in texts]
+        except (sqlite3.Error, OSError) as error:
+            self._readable = self._writable = False
+            logger.warning("cannot read the vector cache %s (%s): going on without; delete it", self.path, error)
+            return [None] * len(texts)
+        return [None if row is None else _sound(row[0]) for row in rows]
+
+    def write(self, identity: str, vectors: Iterable[tuple[str, Vector]]) -> None:
+        """Keep the vector of each text, all of them or none."""
+        if not self._writable:
+            return
+        rows = [(identity, _digest(text), vector.astype("<f4").tobytes()) for text, vector in vectors]
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(self._open()) as connection, connection:
+                connection.execute(_CREATE)
+                connection.executemany(_INSERT, rows)
+        except (sqlite3.Error, OSError) as error:
+            self._writable = False
+            logger.warning("cannot write the vector cache %s (%s): going on without", self.path, error)
+
+    def _open(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.path, timeout=_PATIENCE)
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
+
+
+def _sound(stored: object) -> Vector | None:
+    """The vector of a row, None when the row is damaged: every vector has length 1, or 0 where a text has no tokens."""
+    if not isinstance(stored, bytes) or not stored or len(stored) % 4:
+        return None
+    vector = np.frombuffer(stored, "<f4").astype(np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        length = float(np.linalg.norm(vector))
+    return vector if length == 0 or abs(length - 1) < 1e-3 else None
