@@ -8,6 +8,7 @@ subject is ever a violation. DESIGN.md, "Subject protocol"; docs/subjects.md sho
 import functools
 import inspect
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -196,6 +197,17 @@ class StdioSubject:
             str(remote_type or f"JSON-RPC error {details.get('code')}"),
             str(details.get("message")).encode("utf-8", "backslashreplace").decode(),
         )
+
+
+def command_maker(line: str) -> Callable[[], Subject]:
+    """What makes subjects served by the command `line`, quoted as for a shell; raises InputError when it is none."""
+    try:
+        command = shlex.split(line)
+    except ValueError as error:
+        raise InputError(f"cannot read the command line {line!r}: {error}") from error
+    if not command:
+        raise InputError("cmd: needs the command line of a subject after it")
+    return lambda: StdioSubject(command)
 
 
 class PlainSubject:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 
 from overflow.contract.locate import subject_maker
-from overflow.contract.stdio import StdioSubject
+from overflow.contract.stdio import command_maker
 from overflow.contract.subject import Subject
 from overflow.errors import InputError
 
@@ -29,18 +29,7 @@ def subject_factory(spec: str) -> Callable[[], Subject]:
     """
     written_out = SUBJECTS.get(spec, spec)
     if written_out.startswith("cmd:"):
-        command = _words(written_out.removeprefix("cmd:"))
-        return lambda: StdioSubject(command)
+        return command_maker(written_out.removeprefix("cmd:"))
     if ":" in written_out:
         return subject_maker(written_out)
     raise InputError(f"unknown subject {spec!r}; known: {', '.join(SUBJECTS)}, module:Class, cmd:COMMAND LINE")
-
-
-def _words(line: str) -> list[str]:
-    try:
-        words = shlex.split(line)
-    except ValueError as error:
-        raise InputError(f"cannot read the command line {line!r}: {error}") from error
-    if not words:
-        raise InputError("cmd: needs the command line of a subject after it")
-    return words
