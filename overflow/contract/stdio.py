@@ -12,6 +12,7 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, BinaryIO, ParamSpec, TypeVar
 
@@ -95,11 +96,12 @@ class StdioSubject:
             raise
 
     def close(self) -> None:
-        """Close the subject and end the child; nothing happens when it is over."""
+        """Close the subject and end the child; nothing happens when it is over, or dies on the way as `kill_at` asked."""
         if self._child.is_over:
             return
         try:
-            self._call("close", {})
+            with suppress(SubjectDied):
+                self._call("close", {})
         finally:
             self._child.end()
 

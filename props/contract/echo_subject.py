@@ -119,9 +119,12 @@ class Fragile(Echo):
 
 
 class Mortal(Echo):
-    """Runs one SQL statement a call of `execute`, and dies when `kill_at` said so."""
+    """Runs one SQL statement a call of `execute`, one when it closes, and dies when `kill_at` said so."""
 
     _left = 0
+
+    def close(self) -> None:
+        self.execute("COMMIT")
 
     def kill_at(self, statement: int) -> None:
         self._left = statement

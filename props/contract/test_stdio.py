@@ -252,6 +252,14 @@ def test_a_subject_told_to_die_dies_as_one_in_this_process(wrap: Callable[[list[
     mortal.close()
 
 
+def test_a_subject_that_dies_while_it_closes_is_closed(start: Callable[..., StdioSubject]) -> None:
+    """The death was asked for, and whoever closes has nothing left to do."""
+    mortal = start("Mortal")
+    mortal.kill_at(1)
+    mortal.close()
+    assert mortal._child.is_over
+
+
 def test_a_kill_reaches_what_a_wrapper_started(tmp_path: Path) -> None:
     """With `sh -c`, npx or uv run the subject is a grandchild: it must not survive with the database open."""
     os.mkfifo(tmp_path / "alive")
