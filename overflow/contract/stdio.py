@@ -96,7 +96,7 @@ class StdioSubject:
             raise
 
     def close(self) -> None:
-        """Close the subject and end the child; nothing happens when it is over, or dies on the way as `kill_at` asked."""
+        """Close the subject and end the child; nothing happens when it is over, or dies at this as `kill_at` asked."""
         if self._child.is_over:
             return
         try:
