@@ -74,6 +74,17 @@ def explanations(results: Sequence[Result], command: str) -> Group:
     return Group(*parts)
 
 
+def summary(results: Sequence[Result]) -> Text:
+    """One line: how many laws hold, are violated, and were skipped."""
+    verdicts = [r.status for r in results] + [r.corpus.status for r in results if r.corpus is not None]
+    laws = {status: sum(r.status == status for r in results) for status in _STYLES}
+    corpus = sum(r.corpus is not None and r.corpus.status == "violated" for r in results)
+    line = ", ".join(f"{count} {status}" for status, count in laws.items())
+    return Text(
+        line + (f", {corpus} violated on the corpus" if corpus else ""), "red" if "violated" in verdicts else "green"
+    )
+
+
 def _lines(counterexample: dict[str, str] | None) -> list[str]:
     return [f"{label}: {shortened(value)}" for label, value in (counterexample or {}).items() if label != "title"]
 

@@ -9,12 +9,14 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis.errors import Flaky
+from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from overflow.contract.laws.law import Law
 from overflow.contract.scenario import Scenario
@@ -29,18 +31,23 @@ Status = Literal["holds", "violated", "skipped"]
 
 @dataclass(frozen=True)
 class Profile:
-    """How hard to look: examples a law, and the share of them that must really divide."""
+    """How hard to look: examples a law, the share of them that must really divide, steps of a state machine."""
 
     name: str
     examples: int
     divided: float
+    steps: int
     phases: tuple[Phase, ...] = (Phase.explicit, Phase.generate, Phase.target, Phase.shrink)
+
+    def count(self, law: Law) -> int:
+        """Examples of one law."""
+        return max(1, round(self.examples * law.share))
 
 
 PROFILES = {
-    "quick": Profile("quick", 40, 0.5),
-    "ci": Profile("ci", 300, 0.5),
-    "deep": Profile("deep", 3_000, 0.5),
+    "quick": Profile("quick", 40, 0.5, 12),
+    "ci": Profile("ci", 300, 0.5, 20),
+    "deep": Profile("deep", 3_000, 0.5, 50),
 }
 
 
@@ -126,24 +133,20 @@ class Runner:
         if missing:
             return self._skipped(law, f"the subject lacks {', '.join(missing)}")
         tally = _Tally()
-        examples = max(1, round(profile.examples * law.share))
 
-        @seed(random_seed)
-        @settings(
-            max_examples=examples,
+        configured = settings(
+            max_examples=profile.count(law),
             phases=profile.phases,
             database=None,
             deadline=None,
             report_multiple_bugs=False,
             suppress_health_check=list(HealthCheck),
+            stateful_step_count=profile.steps,
+            verbosity=Verbosity.quiet,
         )
-        @given(law.scenarios())
-        def example(scenario: Scenario) -> None:
-            self._example(law, scenario, tally)
-            self._on_example()
-
+        run = self._machine(law.machine, tally) if law.machine else self._generated(law, tally)
         started = time.perf_counter()
-        status, reason, counterexample, error = self._outcome(example)
+        status, reason, counterexample, error = self._outcome(lambda: run(configured, random_seed))
         if status == "holds":
             reason = _weakness(law, tally, profile)
             status = "violated" if reason else "holds"
@@ -151,6 +154,32 @@ class Runner:
         return Result(
             law.id, law.name, law.source, status, reason, tally.examples, tally.divided, seconds, counterexample, error
         )
+
+    def _generated(self, law: Law, tally: _Tally) -> Callable[[settings, int], None]:
+        def example(scenario: Scenario) -> None:
+            with self._world(scenario, tally) as world:
+                _checked(law, world)
+            self._on_example()
+
+        return lambda configured, random_seed: seed(random_seed)(configured(given(law.scenarios())(example)))()
+
+    def _machine(self, machine: type[RuleBasedStateMachine], tally: _Tally) -> Callable[[settings, int], None]:
+        runner = self
+
+        class Seeded(machine):  # type: ignore[valid-type,misc]
+            """The law's machine in worlds of this run, closed with each example."""
+
+            def __init__(self) -> None:
+                self._worlds = ExitStack()
+                super().__init__(lambda scenario: self._worlds.enter_context(runner._world(scenario, tally)))
+
+            def teardown(self) -> None:
+                tally.failed = tally.failed or self.failed
+                with self._worlds:
+                    super().teardown()
+                runner._on_example()
+
+        return lambda configured, random_seed: run_state_machine_as_test(seed(random_seed)(Seeded), settings=configured)
 
     def check_corpus(self, law: Law, scenario: Scenario) -> CorpusResult:
         """Run one law once, over the records of a corpus."""
@@ -161,18 +190,23 @@ class Runner:
             return CorpusResult("skipped", f"the subject lacks {', '.join(missing)}", records, 0, 0.0)
         divided = sum(scenario.runs_past(record.text) for record in scenario.records)
         started = time.perf_counter()
-        status, reason, counterexample, _ = self._outcome(lambda: self._example(law, scenario, _Tally()))
+
+        def once() -> None:
+            with self._world(scenario, _Tally()) as world:
+                _checked(law, world)
+
+        status, reason, counterexample, _ = self._outcome(once)
         return CorpusResult(status, reason, records, divided, time.perf_counter() - started, counterexample)
 
-    def _example(self, law: Law, scenario: Scenario, tally: _Tally) -> None:
+    @contextmanager
+    def _world(self, scenario: Scenario, tally: _Tally) -> Iterator[World]:
+        """One example's world in a directory of its own; what it saw is added to the tally."""
         script = Script(scenario.window, self._model, scenario.identity)
         directory = Path(tempfile.mkdtemp(dir=self._root))
         try:
             with World(self._factory, self._server, script, scenario, directory) as world:
-                try:
-                    law.check(world)
-                finally:
-                    tally.add(world)
+                yield world
+                tally.add(world)
         except BaseException:
             tally.failed = True
             raise
@@ -192,6 +226,11 @@ class Runner:
 
     def _skipped(self, law: Law, reason: str) -> Result:
         return Result(law.id, law.name, law.source, "skipped", reason, 0, 0, 0.0)
+
+
+def _checked(law: Law, world: World) -> None:
+    assert law.check is not None
+    law.check(world)
 
 
 def _weakness(law: Law, tally: _Tally, profile: Profile) -> str | None:

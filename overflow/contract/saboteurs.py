@@ -1,7 +1,8 @@
 """Wrappers that break a subject in one way each, to show that the laws bite on it.
 
 A saboteur lies in what the subject answers, or tampers with its database, and leaves everything else alone; it works
-on any subject with the capabilities it needs. `expected` are the laws that must go red, and no others. DESIGN.md, principle 4.
+on any subject with the capabilities it needs. `expected` are the laws that must go red, and no others. DESIGN.md,
+principle 4.
 """
 
 from collections.abc import Callable

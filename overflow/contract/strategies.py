@@ -1,8 +1,8 @@
 """Texts and scenarios that really run past the window, for Hypothesis.
 
 A law about long records proves nothing on short ones, so a long text is built from drawn fragments until the drawn
-window counts a drawn factor of its size (up to 20), and each kind of writing that breaks a divider has a strategy of its own:
-DESIGN.md, "Subject protocol".
+window counts a drawn factor of its size (up to 20), and each kind of writing that breaks a divider has a strategy of
+its own. DESIGN.md, "Subject protocol".
 """
 
 from collections.abc import Sequence

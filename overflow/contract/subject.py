@@ -164,6 +164,13 @@ class Subject(Protocol):
     def configure(self, *, queue: bool | None = None, model: str | None = None) -> None:
         """Turn the task queue on or off; or say that the model behind the embedding URL is now another one."""
 
+    def kill_at(self, statement: int) -> None:
+        """Die, as by SIGKILL, right before the `statement`-th SQL statement from now (1 is the next)."""
+
+
+class SubjectDied(BaseException):
+    """The subject's process is gone in the middle of a call. No handler of the subject's own may catch it."""
+
 
 #: Every method whose absence is a missing capability. `open` and `close` are asked of everybody.
 CAPABILITIES = (
@@ -187,6 +194,7 @@ CAPABILITIES = (
     "record_bytes",
     "execute",
     "configure",
+    "kill_at",
 )
 
 

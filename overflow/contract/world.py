@@ -33,6 +33,7 @@ class World(AbstractContextManager["World"]):
         self._factory = factory
         self._root = root
         self._opened: list[Subject] = []
+        self.capabilities: frozenset[str] = frozenset()
         self.server = server
         self.scenario = scenario
         self.divided = False
@@ -54,9 +55,15 @@ class World(AbstractContextManager["World"]):
         subject = self._factory()
         subject.open(str(directory), self.server.url)
         self._opened.append(subject)
+        self.capabilities = capabilities(subject)
         if queue is not None:
             subject.configure(queue=queue)
         return subject
+
+    def abandon(self, subject: Subject) -> None:
+        """Close a subject before its example ends; it may be dead already."""
+        self._opened.remove(subject)
+        subject.close()
 
     @contextmanager
     def second_handle(self, name: str = "a") -> Iterator[Subject]:
@@ -69,7 +76,7 @@ class World(AbstractContextManager["World"]):
             subject.close()
 
     def offers(self, capability: str) -> bool:
-        return capability in capabilities(self._opened[0])
+        return capability in self.capabilities
 
     def path(self, name: str) -> Path:
         return self._root / name

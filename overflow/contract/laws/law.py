@@ -6,8 +6,9 @@ profile's examples that an expensive law runs.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+from hypothesis.stateful import RuleBasedStateMachine
 from hypothesis.strategies import SearchStrategy
 
 from overflow.contract.scenario import Scenario
@@ -20,13 +21,16 @@ Check = Callable[[World], None]
 
 @dataclass(frozen=True)
 class Law:
-    """`requires` are capabilities; `evidence` are counters of the world that must not stay at zero over a whole run."""
+    """Either a `check` of one scenario, or a state `machine` that draws its own.
+
+    `requires` are capabilities; `evidence` are counters of the world that must not stay at zero over a whole run."""
 
     id: str
     name: str
     source: str
     requires: frozenset[str]
-    check: Check
+    check: Check | None
+    machine: type[RuleBasedStateMachine] | None
     scenarios: Callable[[], SearchStrategy[Scenario]]
     share: float
     on_corpus: bool
@@ -52,9 +56,24 @@ def law(
 
     def register(check: Check) -> Check:
         LAWS[law_id] = Law(
-            law_id, name, source, frozenset(requires.split()), check, scenarios, share, on_corpus, evidence
+            law_id, name, source, frozenset(requires.split()), check, None, scenarios, share, on_corpus, evidence
         )
         return check
+
+    return register
+
+
+Machine = TypeVar("Machine", bound=type[RuleBasedStateMachine])
+
+
+def machine_law(law_id: str, name: str, *, source: str, requires: str, share: float) -> Callable[[Machine], Machine]:
+    """Register a state machine; it is made with a function that opens the World of the scenario it draws."""
+
+    def register(machine: Machine) -> Machine:
+        LAWS[law_id] = Law(
+            law_id, name, source, frozenset(requires.split()), None, machine, scenarios, share, False, ()
+        )
+        return machine
 
     return register
 

@@ -1,0 +1,142 @@
+"""`overflow check`: the laws of a contract on one subject, over generated examples and over a real corpus.
+
+It wires a subject, a model and a corpus to the contract's runner, and prints what that says. DESIGN.md, "Command line".
+"""
+
+import dataclasses
+import json
+import shlex
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import click
+from overflow.cli.output import write_text
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from overflow.errors import InputError
+
+_EXAMPLES = """
+\b
+Examples:
+  overflow check                                  the reference store, and the standard library's documentation
+  overflow check --subject mypkg.adapter:Store    your own system, through a class of yours
+  overflow check --subject 'cmd:node adapter.js'  your own system, through a process speaking JSON-RPC
+  overflow check --invariant 1 --profile ci       one invariant, 300 examples
+  overflow check --saboteur admit-nodes           see invariant 1 go red
+  overflow check --window e5                      the corpus with multilingual-e5-small
+  overflow check --corpus notes/ --junit out.xml  your own documents, and a report for CI
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.option("--subject", default="reference", show_default=True, help="NAME, module:Class or cmd:COMMAND LINE.")
+@click.option("--contract", type=click.Choice(["nodes"]), default="nodes", show_default=True, help="Which laws.")
+@click.option("--invariant", "ids", multiple=True, metavar="N", help="Only this invariant or law; may be repeated.")
+@click.option("--profile", type=click.Choice(["quick", "ci", "deep"]), default="quick", show_default=True)
+@click.option("--seed", default=0, show_default=True, help="Seed of the generated examples.")
+@click.option("--corpus", default="stdlib-docs", show_default=True, metavar="ID|PATH|none", help="Real texts.")
+@click.option("--window", "spec", default="wordllama", show_default=True, metavar="SPEC", help="The corpus's model.")
+@click.option("--saboteur", metavar="NAME", help="Break the subject on purpose; `list` names every saboteur.")
+@click.option("--junit", type=click.Path(dir_okay=False), help="Write a JUnit report.")
+@click.option(
+    "--json", "json_path", type=click.Path(dir_okay=False, allow_dash=True), help="Write the results (- for stdout)."
+)
+def check(
+    subject: str,
+    contract: str,
+    ids: Sequence[str],
+    profile: str,
+    seed: int,
+    corpus: str,
+    spec: str,
+    saboteur: str | None,
+    junit: str | None,
+    json_path: str | None,
+) -> None:
+    """Check the six invariants of the Overflow Tree, and the laws beside them, on a memory store.
+
+    Exits 0 when every law that could be asked holds, 1 when one is violated, 2 on bad usage, 3 when the subject or a
+    server is not available.
+    """
+    from overflow.cli.real_text import RealText
+    from overflow.contract import report
+    from overflow.contract.runner import PROFILES, Runner
+    from overflow.contract.saboteurs import SABOTEURS, sabotaged
+    from overflow.embedding.wordllama import wordllama_vectors
+    from overflow.subjects.registry import subject_factory
+
+    if saboteur == "list":
+        for each in SABOTEURS.values():
+            click.echo(f"{each.name:26} {' '.join(sorted(each.expected)):44} {each.breaks}")
+        return
+    laws = _laws(ids)
+    chosen = PROFILES[profile]
+    factory = subject_factory(subject)
+    if saboteur is not None:
+        factory = sabotaged(saboteur, factory)
+    errors = Console(stderr=True)
+    with ExitStack() as stack:
+        progress = stack.enter_context(_progress(errors))
+        texts = None if corpus == "none" else stack.enter_context(RealText(corpus, spec, seed, factory, progress))
+        total = sum(chosen.count(law) for law in laws)
+        task = progress.add_task("generated examples", total=total)
+        runner = stack.enter_context(Runner(factory, wordllama_vectors, on_example=lambda: progress.advance(task)))
+        results = []
+        done = 0
+        for law in laws:
+            progress.update(task, description=f"{law.id} {law.name}")
+            result = runner.check(law, chosen, seed)
+            done += chosen.count(law)
+            progress.update(task, completed=done)
+            if texts is not None:
+                result = dataclasses.replace(result, corpus=texts.check(law))
+            results.append(result)
+        progress.update(task, description="done")
+    title = f"{runner.name} {runner.version}, contract {contract}, profile {profile}, seed {seed}"
+    data: dict[str, Any] = {
+        "subject": {"name": runner.name, "version": runner.version},
+        "contract": contract,
+        "profile": profile,
+        "seed": seed,
+        "corpus": None if texts is None else texts.description,
+        "results": [dataclasses.asdict(result) for result in results],
+    }
+    violated = any(r.status == "violated" or (r.corpus and r.corpus.status == "violated") for r in results)
+    if json_path != "-":
+        out = Console()
+        out.print(report.table(results, title, None if texts is None else texts.title))
+        out.print(report.explanations(results, _again(subject, profile, seed, saboteur)))
+        out.print(report.summary(results))
+    if junit is not None:
+        write_text(junit, report.junit(results, f"overflow.{runner.name}"))
+    if json_path is not None:
+        write_text(json_path, json.dumps(data, ensure_ascii=False, indent=1) + "\n")
+    raise SystemExit(1 if violated else 0)
+
+
+def _laws(ids: Sequence[str]) -> list[Any]:
+    from overflow.contract.laws import all_laws
+
+    known = {law.id: law for law in all_laws()}
+    unknown = [each for each in ids if each not in known]
+    if unknown:
+        raise InputError(f"no invariant or law is called {unknown[0]!r}; there are {', '.join(known)}")
+    return [law for law in known.values() if not ids or law.id in ids]
+
+
+def _again(subject: str, profile: str, seed: int, saboteur: str | None) -> str:
+    words = ["overflow", "check", "--subject", subject, "--profile", profile, "--seed", str(seed)]
+    return shlex.join(words + (["--saboteur", saboteur] if saboteur else []))
+
+
+def _progress(console: Console) -> Progress:
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

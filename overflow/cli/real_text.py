@@ -1,0 +1,78 @@
+"""The corpus column of `overflow check`: every law once over real texts, with a real model behind the scripted server.
+
+Vectors are cached on disk, so only the first run waits for the model; meanwhile progress counts the texts embedded.
+"""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
+
+from rich.progress import Progress
+
+from overflow.contract.laws import Law
+from overflow.contract.runner import CorpusResult, Runner
+from overflow.contract.scenario import LENGTH_LIMIT, Record, Scenario
+from overflow.contract.world import SubjectFactory
+from overflow.embedding.cache import CachedEmbedder
+from overflow.embedding.embedder import Vectors
+from overflow.embedding.spec import Model, parse_model
+from overflow.errors import InputError
+from overflow.measure.corpus import Corpus, load
+
+#: Records taken of a corpus when a full window costs the model a second and not a millisecond.
+_SLOW_MODEL_RECORDS = 48
+
+#: How many records give a query from their head, and one from their tail.
+_QUERIED = 6
+
+
+class RealText(AbstractContextManager["RealText"]):
+    """The records of a corpus, a model, and a runner between them; made once, used for each law."""
+
+    def __init__(self, corpus: str, spec: str, seed: int, factory: SubjectFactory, progress: Progress) -> None:
+        model = parse_model(spec)
+        self._cached = CachedEmbedder(model)
+        texts = load(corpus)
+        self._corpus = texts.subset(_SLOW_MODEL_RECORDS) if spec == "e5" else texts
+        self._scenario = _scenario(self._corpus, model, seed)
+        self._progress = progress
+        self._task = progress.add_task(f"texts embedded by {spec}", total=None)
+        self._runner = Runner(factory, self._vectors)
+        self.title = f"on {self._corpus.id}, {spec}"
+        self.description = {
+            "id": self._corpus.id,
+            "sha256": self._corpus.digest,
+            "records": len(self._corpus.records),
+            "window": spec,
+            "model": model.identity(),
+        }
+
+    def __enter__(self) -> "RealText":
+        self._runner.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._runner.__exit__(kind, error, trace)
+
+    def check(self, law: Law) -> CorpusResult:
+        return self._runner.check_corpus(law, self._scenario)
+
+    def _vectors(self, texts: Sequence[str]) -> Vectors:
+        vectors = self._cached.embed(texts).vectors
+        self._progress.advance(self._task, len(texts))
+        return vectors
+
+
+def _scenario(corpus: Corpus, model: Model, seed: int) -> Scenario:
+    """The corpus as one scenario: queries from heads and tails of its longest records, another language, and nothing."""
+    # A longer document would be stored only in part, and checked for that by the law of the limit alone.
+    documents = [document.text[:LENGTH_LIMIT] for document in corpus.records]
+    if not documents:
+        raise InputError(f"the corpus {corpus.id} has no records")
+    records = tuple(Record(text, "ep" if place % 4 == 3 else "mem") for place, text in enumerate(documents))
+    longest = sorted(documents, key=len)[-_QUERIED:]
+    queries = [text[-80:] for text in longest] + [text[:80] for text in longest] + ["請求データベースの版", ""]
+    edits = (longest[0], documents[0])
+    return Scenario(model.window, records, tuple(queries), edits, seed, model.identity() or "unknown")

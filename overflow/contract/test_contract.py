@@ -1,0 +1,38 @@
+"""The contract as pytest tests, one a law, for `pytest --pyargs overflow.contract --overflow-subject module:Class`."""
+
+from collections.abc import Iterator
+
+import pytest
+from rich.console import Console
+
+from overflow.contract.laws import Law, all_laws
+from overflow.contract.locate import subject_maker
+from overflow.contract.report import explanations
+from overflow.contract.runner import PROFILES, Runner
+from overflow.contract.stdio import command_maker
+from overflow.embedding.wordllama import wordllama_vectors
+
+
+@pytest.fixture(scope="session")
+def overflow_runner(request: pytest.FixtureRequest) -> Iterator[Runner]:
+    """A run over the subject of --overflow-subject."""
+    subject = request.config.getoption("--overflow-subject")
+    if subject is None:
+        pytest.fail("say which subject to check: --overflow-subject module:Class", pytrace=False)
+    maker = command_maker(subject.removeprefix("cmd:")) if subject.startswith("cmd:") else subject_maker(subject)
+    with Runner(maker, wordllama_vectors) as runner:
+        yield runner
+
+
+@pytest.mark.parametrize("law", all_laws(), ids=lambda law: f"{law.id}-{law.name.replace(' ', '-')}")
+def test_law(law: Law, overflow_runner: Runner, request: pytest.FixtureRequest) -> None:
+    config = request.config
+    profile = PROFILES[config.getoption("--overflow-profile")]
+    result = overflow_runner.check(law, profile, config.getoption("--overflow-seed"))
+    if result.status == "skipped":
+        pytest.skip(result.reason or "")
+    if result.status == "violated":
+        console = Console(width=120, force_terminal=False)
+        with console.capture() as captured:
+            console.print(explanations([result], f"overflow check --subject {config.getoption('--overflow-subject')}"))
+        pytest.fail(captured.get(), pytrace=False)

@@ -1,0 +1,43 @@
+"""The contract bound to the reference store, in process and over stdio, with the examples and shares of profile `ci`."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from overflow.contract.laws import Law, all_laws
+from overflow.contract.runner import PROFILES, Runner
+from overflow.embedding.wordllama import wordllama_vectors
+from overflow.subjects.registry import subject_factory
+
+LAWS = all_laws()
+
+
+def _ids(law: Law) -> str:
+    return f"{law.id}-{law.name.replace(' ', '-')}"
+
+
+@pytest.fixture(scope="module")
+def reference() -> Iterator[Runner]:
+    with Runner(subject_factory("reference"), wordllama_vectors) as runner:
+        yield runner
+
+
+@pytest.fixture(scope="module")
+def reference_stdio() -> Iterator[Runner]:
+    with Runner(subject_factory("reference-stdio"), wordllama_vectors) as runner:
+        yield runner
+
+
+@pytest.mark.parametrize("law", LAWS, ids=_ids)
+def test_reference_holds(law: Law, reference: Runner) -> None:
+    """Every law holds on the reference, none is skipped, and at least half of its examples divided."""
+    result = reference.check(law, PROFILES["ci"], 0)
+    assert result.status == "holds", f"{result.reason}\n{result.counterexample}"
+    assert result.divided * 2 >= result.examples >= round(300 * law.share)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=_ids)
+def test_reference_over_stdio_holds(law: Law, reference_stdio: Runner) -> None:
+    """The same subject in a process of its own, over JSON-RPC, gives the same verdicts."""
+    result = reference_stdio.check(law, PROFILES["quick"], 0)
+    assert result.status == "holds", f"{result.reason}\n{result.counterexample}"
