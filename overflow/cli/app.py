@@ -1,0 +1,80 @@
+"""What all commands share: how they are found, and how every failure becomes one line and an exit code.
+
+A command is the function of its own name in the module of its name here, imported only when it is used or listed; it
+returns its exit code, None for 0. DESIGN.md, "Command line".
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+from overflow.cli.output import shown
+from overflow.errors import HarnessError
+
+#: The commands, in the order of the help. Add a name, and the module with the command of that name.
+COMMANDS = ("divide",)
+
+#: What a shell reports for a process ended by SIGINT, and by SIGPIPE.
+_INTERRUPTED = 130
+_BROKEN_PIPE = 141
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"overflow.cli.{cmd_name}"), cmd_name)
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            try:
+                return super().invoke(ctx)
+            finally:
+                # Here, where a broken pipe can still be caught, and not at the interpreter's end.
+                sys.stdout.flush()
+        except BrokenPipeError:
+            # The reader has seen enough (`overflow … | head`): what is left in the buffer goes nowhere.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return _BROKEN_PIPE
+
+
+@click.group(cls=_Commands, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="overflow-tree", prog_name="overflow")
+def overflow() -> None:
+    """Prove that a memory store does not lose what is long, or what is short.
+
+    \b
+    Exit codes: 0 holds or done · 1 violated, or a threshold missed
+                2 bad usage or input · 3 subject or server not available
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line (`sys.argv` by default) and exit with the code of DESIGN.md, "Command line"."""
+    try:
+        code = overflow.main(arguments, prog_name="overflow", standalone_mode=False)
+    except HarnessError as error:
+        _fail(str(error), error.exit_code)
+    except click.ClickException as error:
+        _fail(f"{error.format_message()}{_help_for(error)}", error.exit_code)
+    except click.Abort:
+        _fail("interrupted", _INTERRUPTED)
+    sys.exit(code)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    click.echo(f"overflow: {shown(message)}", err=True)
+    sys.exit(code)
+
+
+def _help_for(error: click.ClickException) -> str:
+    context = getattr(error, "ctx", None)
+    return f" (see {context.command_path} --help)" if context is not None else ""

@@ -1,0 +1,135 @@
+"""`overflow divide`: the spans of each text under a window, as a table for people or a JSON line a record.
+
+It decides nothing about division; it pairs records with outcomes and says how each ended. DESIGN.md, "Command line".
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from overflow.cli.output import json_lines, shown
+
+if TYPE_CHECKING:
+    from overflow.cli.records import Record
+    from overflow.division.lockstep import Outcome
+
+_EXAMPLES = """
+\b
+Examples:
+  overflow divide notes.md
+      the nodes of one file under the bundled multilingual-e5-small
+  overflow divide docs/ memories.jsonl
+      every .txt, .md and .jsonl file of a folder, and each line of a file
+  overflow divide docs/ --window http://127.0.0.1:8401
+      as the embedding server at that address counts
+  cat notes.md | overflow divide - --window words@200 --json -
+      stdin, for a program to read
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH…|-")
+@click.option(
+    "--window",
+    "spec",
+    default="e5",
+    show_default=True,
+    metavar="SPEC",
+    help="e5 · wordllama[@N] · hf:FILE[@N] · http://… · tei:http://… · words@N chars@N bytes@N",
+)
+@click.option("--divider", "name", default="reference", show_default=True, metavar="NAME", help="How to divide.")
+@click.option("--json", "json_path", metavar="PATH|-", help="Write one JSON object a record, a line each.")
+def divide(paths: Sequence[str], spec: str, name: str, json_path: str | None) -> int:
+    """Divide texts into spans that each fit an embedding window.
+
+    A .jsonl file has a record a line, an object with a field `text`; any other file is one record. Offsets are code
+    points, ends exclusive. A record that cannot be divided stops no other.
+    """
+    from rich.console import Console
+
+    from overflow.cli.outcomes import exit_code, row, table
+    from overflow.cli.records import Record, read_records
+    from overflow.division.registry import divider
+    from overflow.tokens.spec import opened_window
+
+    divide_many = divider(name)
+    refused: list[str] = []
+    failed: list[str] = []
+    codes: list[int] = []
+    rows: list[dict[str, Any]] = []
+
+    def records() -> Iterator[Record]:
+        for record in read_records(paths):
+            if isinstance(record, Record):
+                yield record
+            else:
+                refused.append(str(record))
+
+    try:
+        with opened_window(spec) as window, json_lines(json_path) as write, _progress() as advance:
+            for record, outcome in _in_order(records(), lambda texts: divide_many(texts, window)):
+                codes.append(exit_code(outcome))
+                if isinstance(outcome, Exception):
+                    failed.append(f"{record.id}: {outcome}")
+                told = row(record, outcome)
+                write(told)
+                if json_path != "-":
+                    rows.append(told)
+                advance(len(record.text))
+        if rows:
+            # A file or a pipe has no width; rich would take 80, and cut paths to pieces.
+            out = Console(width=None if Console().is_terminal else 120)
+            out.print(table(rows, f"{name}, {window.name}"))
+    finally:
+        for line in refused:
+            _tell(line)
+    if failed:
+        more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+        _tell(f"{failed[0]}{more}")
+    return max([2] if refused else codes, default=0)
+
+
+def _tell(line: str) -> None:
+    click.echo(f"overflow: {shown(line)}", err=True)
+
+
+def _in_order(
+    records: Iterable["Record"], divide_many: "Callable[[Iterable[str]], Iterator[tuple[int, Outcome]]]"
+) -> Iterator[tuple["Record", "Outcome"]]:
+    """Each record with its outcome, in the order of the records, as soon as all before it have ended."""
+    drawn: dict[int, Record] = {}
+    ended: dict[int, Outcome] = {}
+    due = 0
+
+    def texts() -> Iterator[str]:
+        for index, record in enumerate(records):
+            drawn[index] = record
+            yield record.text
+
+    for index, outcome in divide_many(texts()):
+        ended[index] = outcome
+        while due in ended:
+            yield drawn.pop(due), ended.pop(due)
+            due += 1
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int], None]]:
+    """A function to call with the length of each record done; it draws on a terminal alone."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    done, characters = 0, 0
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("reading")
+
+        def advance(length: int) -> None:
+            nonlocal done, characters
+            done, characters = done + 1, characters + length
+            progress.update(task, description=f"{done:,} records, {characters:,} characters")
+
+        yield advance

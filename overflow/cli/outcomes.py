@@ -1,0 +1,87 @@
+"""How one divided record is told: a row of JSON, a row of a table, an exit code.
+
+An unknown token report stays apart from every other end: its spans are null, and it is no error of the record.
+DESIGN.md, "Command line" (`overflow divide`).
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from overflow.cli.output import shown
+from overflow.cli.records import Record
+from overflow.division.lockstep import Outcome
+from overflow.division.spans import Division, TokensUnknownError, WindowTooSmallError
+from overflow.errors import UnavailableError
+
+
+def exit_code(outcome: Outcome) -> int:
+    """0 for a division, 3 where the server is to blame, 1 for a record that cannot be divided."""
+    if isinstance(outcome, Division):
+        return 0
+    return UnavailableError.exit_code if isinstance(outcome, UnavailableError) else 1
+
+
+def row(record: Record, outcome: Outcome) -> dict[str, Any]:
+    """The JSON object of one record; `error` is there only for a record that could not be divided."""
+    told: dict[str, Any] = {"id": record.id, "length": len(record.text), "window": None, "spans": None}
+    if isinstance(outcome, Division):
+        told["window"] = outcome.window
+        told["fits"] = outcome.fits
+        told["spans"] = [
+            {"index": index, "start": span.start, "end": span.end, "token_count": span.token_count}
+            for index, span in enumerate(outcome.spans)
+        ]
+    elif not isinstance(outcome, TokensUnknownError):
+        told["error"] = str(outcome)
+    if isinstance(outcome, WindowTooSmallError):
+        told["window"] = outcome.window
+    if isinstance(outcome, Division | TokensUnknownError | WindowTooSmallError):
+        told["cost"] = asdict(outcome.cost)
+    return told
+
+
+def table(rows: Sequence[dict[str, Any]], title: str) -> Group:
+    """The rows for people, and a line that sums them up."""
+    shape = Table(title=title, title_justify="left", title_style="bold")
+    shape.add_column("record", overflow="fold")
+    for heading in ("characters", "nodes", "tokens a node", "characters a node"):
+        shape.add_column(heading, justify="right", no_wrap=True)
+    for told in rows:
+        spans = told["spans"] or ()
+        shape.add_row(
+            Text(shown(str(told["id"]))),
+            f"{told['length']:,}",
+            _ending(told) if not spans else str(len(spans)),
+            _range([span["token_count"] for span in spans]),
+            _range([span["end"] - span["start"] for span in spans]),
+        )
+    return Group(shape, Text(_summary(rows)))
+
+
+def _ending(told: dict[str, Any]) -> str:
+    if told["spans"] is None:
+        return "error" if "error" in told else "unknown"
+    return "fits"
+
+
+def _range(numbers: Sequence[int]) -> str:
+    if not numbers:
+        return ""
+    least, most = min(numbers), max(numbers)
+    return f"{least:,}" if least == most else f"{least:,}–{most:,}"
+
+
+def _summary(rows: Sequence[dict[str, Any]]) -> str:
+    endings = Counter("divided" if told["spans"] else _ending(told) for told in rows)
+    length = sum(told["length"] for told in rows)
+    measured = sum(told["cost"]["characters"] for told in rows if "cost" in told)
+    nodes = sum(len(told["spans"] or ()) for told in rows)
+    parts = [f"{count:,} {ending}" for ending, count in sorted(endings.items())]
+    cost = f"; {measured / length:.2f} characters measured per character" if length else ""
+    return f"{len(rows):,} records: {', '.join(parts)}; {nodes:,} nodes{cost}"

@@ -1,0 +1,114 @@
+"""The records a command is given: whole text files, lines of JSONL files, folders of both, and stdin.
+
+A source that cannot be read is an error among the records and stops none of the others. A text is taken as it is, but
+for a byte order mark, which is no part of it. DESIGN.md, "Command line" (`overflow divide`).
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from overflow.errors import InputError
+
+SUFFIXES = (".txt", ".md", ".jsonl")
+
+#: A text with more NUL characters than one in so many is no text: UTF-16 read as UTF-8 has every other.
+_NUL_SHARE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A text and what it is called: a path, `-` for stdin, the `id` of a JSONL line, else its file:line."""
+
+    id: str | int
+    text: str
+
+
+def read_records(paths: Iterable[str]) -> Iterator[Record | InputError]:
+    """The records of each path in turn, drawn one by one; an InputError in place of each that cannot be had."""
+    for path in paths:
+        if path == "-":
+            yield from _whole("-", sys.stdin.buffer.read())
+        elif Path(path).is_dir():
+            yield from _folder(path)
+        else:
+            yield from _file(Path(path))
+
+
+def _folder(path: str) -> Iterator[Record | InputError]:
+    failures: list[OSError] = []
+    found = [
+        Path(folder) / name
+        for folder, _, names in os.walk(path, onerror=failures.append)
+        for name in names
+        if name.lower().endswith(SUFFIXES)
+    ]
+    for failure in failures:
+        yield InputError(f"cannot read {failure.filename}: {failure.strerror}")
+    if not found and not failures:
+        yield InputError(f"{path} holds no file that ends in {', '.join(SUFFIXES)}")
+    for file in sorted(found):
+        yield from _file(file)
+
+
+def _file(path: Path) -> Iterator[Record | InputError]:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        yield InputError(f"cannot read {path}: {error.strerror}")
+        return
+    yield from _lines(str(path), data) if path.suffix.lower() == ".jsonl" else _whole(str(path), data)
+
+
+def _whole(name: str, data: bytes) -> Iterator[Record | InputError]:
+    try:
+        yield Record(name, _decoded(name, data))
+    except InputError as error:
+        yield error
+
+
+def _lines(name: str, data: bytes) -> Iterator[Record | InputError]:
+    offset = 0
+    # Not splitlines: U+2028 and its kin stand unescaped inside JSON strings.
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if line.strip():
+            try:
+                yield _line(f"{name}:{number}", _decoded(name, line, offset))
+            except InputError as error:
+                yield error
+        offset += len(line) + 1
+
+
+def _line(where: str, line: str) -> Record:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where}: not JSON: {error}") from error
+    if not isinstance(row, dict):
+        raise InputError(f"{where}: not an object; give one with a field `text`")
+    text, identifier = row.get("text"), row.get("id")
+    if not isinstance(text, str):
+        raise InputError(f"{where}: the field `text` is {'no string' if 'text' in row else 'missing'}")
+    if isinstance(identifier, bool) or not isinstance(identifier, str | int | None):
+        raise InputError(f"{where}: the field `id` is neither a string nor a whole number")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"{where}: `text` is not Unicode: a lone surrogate at character {error.start}") from error
+    return Record(where if identifier is None else identifier, text)
+
+
+def _decoded(name: str, data: bytes, offset: int = 0) -> str:
+    """`data`, which starts at the byte `offset` of the file `name`, as text."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{name} is not UTF-8 text: byte 0x{data[error.start]:02x} at offset {offset + error.start}"
+        ) from error
+    if text.count("\0") * _NUL_SHARE > len(text):
+        raise InputError(f"{name} is not text but binary: NUL at offset {offset + data.index(0)}")
+    return text.removeprefix("\ufeff") if offset == 0 else text
