@@ -45,9 +45,12 @@ class VectorFile:
 
     def read(self, identity: str, texts: Sequence[str]) -> list[Vector | None]:
         """What is kept of each text, None where nothing (sound) is."""
-        if not self._readable or not self.path.exists():
+        if not self._readable:
             return [None] * len(texts)
         try:
+            # Reading makes no file.
+            if not self.path.exists():
+                return [None] * len(texts)
             with closing(self._open()) as connection:
                 # Another process may have made the file and not yet the table.
                 if connection.execute(_EXISTS).fetchone() == (0,):

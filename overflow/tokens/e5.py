@@ -117,8 +117,9 @@ class _E5Tokenizer:
         following = int(sources[close - 1])
         if following >= end:
             return end
-        # Closed inside one character's replacement: close before the character, and see that this fits.
-        end = following
+        # Closed inside one character's replacement: close after the character before, and see that this fits.
+        first = int(np.searchsorted(sources, following))
+        end = int(sources[first - 1]) + 1 if first else 0
         while end > 0 and self.reports([text[:end]])[0].truncated:
             end -= 1
         return end

@@ -57,6 +57,14 @@ def _pairs_from_end(text: str) -> Spans:
     return [(len(text) - end, len(text) - start) for start, end in reversed(_pairs(text[::-1]))]
 
 
+def _word_ends(text: str) -> Spans:
+    spans = Spans()
+    for i, c in enumerate(text):
+        ends = not c.isspace() and (i + 1 == len(text) or text[i + 1].isspace())
+        spans += [(i, i + 1)] * (2 if ends else 1)
+    return spans
+
+
 def _even_words(text: str) -> Spans:
     spans = Spans()
     for start, end in _words(text):
@@ -95,6 +103,9 @@ KINDS: dict[str, Kind] = {
     "pairs": Kind(_pairs, prefix_safe=True),
     # The same, paired from the end: `aaa` is a+aa and `aa` is aa, so every prefix may be paired anew.
     "pairs_from_end": Kind(_pairs_from_end, prefix_safe=False),
+    # A token a character, and one more where a word ends: a cut inside a word makes an end, so the prefix at the close
+    # counts more than the window.
+    "word_ends": Kind(_word_ends, prefix_safe=True),
     # A word of even length is 1 token, one of odd length a token a character: `abc` counts 3 and `abcd` 1.
     "even_words": Kind(_even_words, prefix_safe=False),
     # A text of even length has a token for two characters, one of odd length a token for each: nothing of it is local.

@@ -138,7 +138,9 @@ def _checked_url(url: str) -> str:
         parsed = httpx.URL(url)
     except httpx.InvalidURL as error:
         raise InputError(f"{url!r} is not an address ({error}); give one such as http://127.0.0.1:8401") from error
-    if parsed.scheme not in ("http", "https") or not parsed.host or parsed.query or parsed.fragment:
+    # httpx would escape white space and ask for a host of that name.
+    odd = parsed.query or parsed.fragment or len(url.split()) != 1
+    if parsed.scheme not in ("http", "https") or not parsed.host or odd:
         raise InputError(f"{url!r} is not the address of a server; give one such as http://127.0.0.1:8401")
     if parsed.userinfo:
         raise InputError(f"the address of {parsed.host} holds a password; put the bearer token in {TOKEN_VARIABLE}")

@@ -1,0 +1,87 @@
+"""The SPEC of the command line names a window, or says with examples what would."""
+
+from pathlib import Path
+
+import pytest
+
+from overflow.errors import InputError
+from overflow.tokens.report import TokenWindow
+from overflow.tokens.spec import EXAMPLES, opened_window, parse_window
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        ("e5", "e5"),
+        ("wordllama", "wordllama@512"),
+        ("wordllama@40", "wordllama@40"),
+        ("words@40", "words@40"),
+        ("chars@1", "chars@1"),
+        ("bytes@1000000", "bytes@1000000"),
+        ("http://127.0.0.1:8401", "http://127.0.0.1:8401"),
+        ("http://127.0.0.1:8401/", "http://127.0.0.1:8401"),
+        ("https://example.org/embedding", "https://example.org/embedding"),
+        ("tei:http://127.0.0.1:8080", "tei:http://127.0.0.1:8080"),
+    ],
+)
+def test_a_spec_names_its_window(spec: str, name: str) -> None:
+    """Every form of the command line gives a token window that tells cuts from a prefix; nothing is asked or loaded."""
+    with opened_window(spec) as window:
+        assert isinstance(window, TokenWindow)
+        assert window.name == name
+        assert window.prefix_safe
+
+
+def test_a_file_takes_its_own_window_or_the_one_given(wordpiece_file: Path) -> None:
+    """`hf:FILE` reads truncation.max_length (64 in this file), `hf:FILE@N` overrides it."""
+    for spec, expected in ((f"hf:{wordpiece_file}", 64), (f"hf:{wordpiece_file}@7", 7)):
+        (report,) = parse_window(spec).measure(["a text"])
+        assert report is not None
+        assert report.window == expected
+
+
+def test_a_path_may_hold_an_at_sign(wordpiece_file: Path, tmp_path: Path) -> None:
+    """Only a number after the last @ is a window."""
+    path = tmp_path / "model@v2.json"
+    path.write_text(wordpiece_file.read_text())
+    assert parse_window(f"hf:{path}").name == f"hf:{path}@64"
+    assert parse_window(f"hf:{path}@9").name == f"hf:{path}@9"
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "",
+        "e6",
+        "e5@256",
+        "E5",
+        "words",
+        "words@",
+        "words@0",
+        "words@-1",
+        "words@1.5",
+        "words@٣",
+        "words@many",
+        "words@10000000000",
+        "wordllama@0",
+        "pairs@3",
+        "ftp://example.org",
+    ],
+)
+def test_a_bad_spec_is_answered_with_examples(spec: str) -> None:
+    """What names no window is an input error of one line, with examples."""
+    with pytest.raises(InputError) as caught:
+        parse_window(spec)
+    assert EXAMPLES in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "spec", ["http://", "http://a b", "http://u:p@localhost:1", "http://h?x=1", "tei:", "tei:8080"]
+)
+def test_what_is_no_address_is_refused(spec: str) -> None:
+    """A server's address is checked before anything is sent; a password in it is not repeated."""
+    with pytest.raises(InputError) as caught:
+        parse_window(spec)
+    assert "\n" not in str(caught.value)
+    assert "u:p" not in str(caught.value)

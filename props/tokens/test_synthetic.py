@@ -1,0 +1,149 @@
+"""The synthetic windows are what their names say, and awkward in the way they claim."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overflow.errors import InputError
+from overflow.tokens.foreign import checked_report
+from overflow.tokens.report import TokenReport, TokenWindow
+from overflow.tokens.synthetic import KINDS, SyntheticWindow, UnknownWindow
+
+TEXTS = st.text(st.sampled_from("abAB 日é😀\n\t.\u3000\0") | st.characters(codec="utf-8"), max_size=80)
+WINDOWS = st.integers(1, 12)
+SAFE = [kind for kind in KINDS if KINDS[kind].prefix_safe]
+UNSAFE = [kind for kind in KINDS if not KINDS[kind].prefix_safe]
+
+
+def report(kind: str, window: int, text: str, special_tokens: int = 0) -> TokenReport:
+    (found,) = SyntheticWindow(kind, window, special_tokens=special_tokens).measure([text])
+    assert found is not None
+    return found
+
+
+def test_a_synthetic_window_is_a_token_window() -> None:
+    """Both classes have what the protocol asks for."""
+    assert isinstance(SyntheticWindow("words", 3), TokenWindow)
+    assert isinstance(UnknownWindow(), TokenWindow)
+
+
+@given(TEXTS, WINDOWS)
+def test_words_chars_and_bytes_count_what_python_counts(text: str, window: int) -> None:
+    """`words` counts like `str.split`, `chars` like `len`, `bytes` like `str.encode`."""
+    assert report("words", window, text).count == len(text.split())
+    assert report("chars", window, text).count == len(text)
+    assert report("bytes", window, text).count == len(text.encode())
+
+
+@given(TEXTS, WINDOWS)
+def test_the_window_of_the_command_line_kinds_closes_where_counting_says(text: str, window: int) -> None:
+    """A truncated text closes after the last whole word, character, or character whose bytes all fit."""
+    words, chars, utf8 = (report(kind, window, text) for kind in ("words", "chars", "bytes"))
+    if chars.truncated:
+        assert chars.window_end_char == window
+    if words.truncated:
+        head = text[: words.window_end_char]
+        assert head.split() == text.split()[:window]
+        assert not head[-1].isspace()
+    if utf8.truncated:
+        assert text[: utf8.window_end_char] == text.encode()[:window].decode(errors="ignore")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(text=TEXTS, window=WINDOWS, special_tokens=st.integers(0, 3))
+def test_every_report_is_sound(kind: str, text: str, window: int, special_tokens: int) -> None:
+    """A synthetic report passes the check that a report from outside must pass."""
+    found = report(kind, window, text, special_tokens)
+    value = {name: getattr(found, name) for name in ("count", "window", "truncated", "window_end_char")}
+    assert checked_report(value, text, "here") == found
+    assert found.count >= special_tokens
+
+
+@pytest.mark.parametrize("kind", SAFE)
+@given(text=TEXTS, window=WINDOWS, data=st.data())
+def test_a_prefix_past_the_close_tells_where_the_window_closes(
+    kind: str, text: str, window: int, data: st.DataObject
+) -> None:
+    """prefix_safe True: a truncated prefix that ends well past its own close has it where the text has."""
+    prefix = text[: data.draw(st.integers(0, len(text)))]
+    of_prefix = report(kind, window, prefix)
+    if of_prefix.truncated and len(prefix) - of_prefix.window_end_char > 4:
+        assert of_prefix.window_end_char == report(kind, window, text).window_end_char
+
+
+#: A text of which a prefix, ending well past the close, misleads: it closes elsewhere than the text does.
+MISLEADING = {
+    "pairs_from_end": ("aaaaaaaaaaa", 10, 2),
+    "even_words": ("abcdefghijkl z", 11, 2),
+    "halves": ("abcdefghijkl", 11, 3),
+}
+
+
+@pytest.mark.parametrize("kind", MISLEADING)
+def test_prefix_safe_false_is_meant(kind: str) -> None:
+    """prefix_safe False: there is a text that its prefix misleads about."""
+    text, end, window = MISLEADING[kind]
+    of_prefix, of_text = report(kind, window, text[:end]), report(kind, window, text)
+    assert of_prefix.truncated
+    assert of_prefix.window_end_char != of_text.window_end_char
+    assert not KINDS[kind].prefix_safe
+
+
+def test_every_unsafe_kind_is_shown_or_reaches_across_white_space() -> None:
+    """No kind says False without a reason: it misleads, or its tokens hold white space."""
+    assert set(UNSAFE) == {*MISLEADING, "phrases"}
+    assert report("phrases", 1, "one two three four").window_end_char == len("one two three")
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "count"),
+    [
+        ("even_words", "abc", 3),
+        ("even_words", "abcd", 1),
+        ("halves", "abcde", 5),
+        ("halves", "abcdef", 3),
+        ("triples", "a日", 4),
+        ("visible", " \n\u3000", 0),
+        ("visible", "a b", 2),
+        ("pairs", "aa", 1),
+        ("pairs", "aaa", 2),
+        ("pairs_from_end", "aaa", 2),
+        ("bytes", "é😀", 6),
+        ("phrases", "a b c d", 2),
+    ],
+)
+def test_the_awkward_kinds_are_awkward(kind: str, text: str, count: int) -> None:
+    """Fewer tokens for more text, several for a character, none for white space, one for a pair."""
+    assert report(kind, 5, text).count == count
+
+
+def test_the_prefix_at_the_close_may_run_over_when_measured_alone() -> None:
+    """`word_ends`: inside a word the close makes a new end, which is a token more; at a word's end it makes none."""
+    inside, after = report("word_ends", 4, "abcdefg"), report("word_ends", 4, "abc defg")
+    assert (inside.window_end_char, report("word_ends", 4, "abcd").count) == (4, 5)
+    assert (after.window_end_char, report("word_ends", 4, "abc").count) == (3, 4)
+
+
+def test_special_tokens_that_fill_the_window_leave_nothing() -> None:
+    """With as many special tokens as the window holds, no character fits; even the empty text may be over."""
+    assert report("chars", 2, "ab", special_tokens=2).window_end_char == 0
+    assert report("chars", 2, "", special_tokens=3).truncated
+
+
+def test_unknown_is_none() -> None:
+    """The unknown window reports None for each text."""
+    assert UnknownWindow().measure(["a", ""]) == [None, None]
+
+
+@pytest.mark.parametrize(("kind", "window"), [("words", 0), ("words", -1), ("syllables", 5)])
+def test_a_window_that_cannot_be_is_refused(kind: str, window: int) -> None:
+    """An unknown kind and a window below 1 are input errors."""
+    with pytest.raises(InputError):
+        SyntheticWindow(kind, window)
+
+
+@pytest.mark.parametrize("window", [SyntheticWindow("words", 3), UnknownWindow()])
+def test_a_lone_surrogate_is_refused(window: TokenWindow) -> None:
+    """A lone surrogate is named with the text and the position."""
+    with pytest.raises(InputError, match=r"text 1 .*U\+D800 at character 2"):
+        window.measure(["fine", "ab\ud800"])
