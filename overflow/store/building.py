@@ -1,0 +1,149 @@
+"""Nodes made from texts, without a lock and without a write: division and embedding of many records side by side.
+
+What it makes is a proposal; `write` keeps it only if the record still holds the text it was made of. Overflow Tree,
+sections 2 and 3: "divided and embedded before the write lock is taken".
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from overflow.division.core import Ask, Steps, division
+from overflow.division.density import Density
+from overflow.division.spans import Division
+from overflow.errors import HarnessError
+from overflow.store import node_set
+from overflow.store.database import Database
+from overflow.store.model import Embedding, Model
+from overflow.store.node_set import NodeRow
+from overflow.store.records import Ref, Text, text_of
+from overflow.store.vectors import pack
+from overflow.tokens.report import TokenReport
+
+#: Records divided side by side: one request carries a text of each, so this bounds what one request takes to embed.
+WIDTH = 25
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A record to build nodes for. `report` is an earlier one on the whole text, if known: it saves measuring."""
+
+    ref: Ref
+    text: Text
+    report: TokenReport | None
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What a job came to. A record that fits has no rows."""
+
+    ref: Ref
+    text: Text
+    model: str
+    rows: tuple[NodeRow, ...]
+
+
+Outcome = Prepared | HarnessError
+
+
+def prepare(model: Model, jobs: Sequence[Job]) -> list[Outcome]:
+    """The nodes of each job, or why it has none; one record's failure is its own."""
+    try:
+        name = model.name()
+    except HarnessError as error:
+        return [error] * len(jobs)
+    builds = [_Build(job) for job in jobs]
+    for first in range(0, len(builds), WIDTH):
+        _run(model, builds[first : first + WIDTH])
+    return [build.outcome(name) for build in builds]
+
+
+def write(database: Database, prepared: Prepared, model: Model) -> bool:
+    """Keep what was prepared; False when the record is gone, or holds another text, or the model is another now.
+
+    Call it inside a transaction.
+    """
+    if text_of(database, prepared.ref) != prepared.text or not model.is_still(prepared.model):
+        return False
+    node_set.replace(database, prepared.ref, prepared.text, prepared.rows)
+    return True
+
+
+@dataclass(slots=True)
+class _Build:
+    job: Job
+    steps: Steps[Division] = field(init=False)
+    ask: Ask | None = None
+    embedded: dict[str, bytes] = field(default_factory=dict)
+    result: Division | HarnessError | None = None
+
+    def start(self) -> None:
+        text, report = self.job.text.value, self.job.report
+        density = None if report is None else Density.of(text, report)
+        # An embedder is a real model, of which a prefix tells where the window closes; spans are measured in any case.
+        self.steps = division(text, prefix_safe=True, density=density)
+        self.advance(None)
+
+    def advance(self, reports: list[TokenReport | None] | None) -> None:
+        self.ask = None
+        try:
+            self.ask = next(self.steps) if reports is None else self.steps.send(reports)
+        except StopIteration as stop:
+            self.result = stop.value
+        except HarnessError as error:
+            self.result = error
+
+    def receive(self, answers: list[Embedding | TokenReport | HarnessError | None]) -> None:
+        assert self.ask is not None
+        reports: list[TokenReport | None] = []
+        for text, answer in zip(self.ask.texts, answers, strict=True):
+            if isinstance(answer, HarnessError):
+                self.ask, self.result = None, answer
+                return
+            if isinstance(answer, Embedding):
+                self.embedded[text] = pack(answer.vector)
+                answer = answer.report
+            reports.append(answer)
+        self.advance(reports)
+
+    def spans(self) -> Iterator[str]:
+        if isinstance(self.result, Division):
+            text = self.job.text.value
+            yield from (text[span.start : span.end] for span in self.result.spans)
+
+    def outcome(self, model: str) -> Outcome:
+        assert self.result is not None
+        if isinstance(self.result, HarnessError):
+            return self.result
+        vectors = [self.embedded[span] for span in self.spans()]
+        rows = tuple(
+            NodeRow(index, span.start, span.end, span.token_count, span.window, vector, model)
+            for index, (span, vector) in enumerate(zip(self.result.spans, vectors, strict=True))
+        )
+        return Prepared(self.job.ref, self.job.text, model, rows)
+
+
+def _run(model: Model, builds: Sequence[_Build]) -> None:
+    for build in builds:
+        build.start()
+    while running := [build for build in builds if build.ask is not None]:
+        asks = [build.ask for build in running if build.ask is not None]
+        embedded = iter(model.embed_each([ask.span for ask in asks if ask.span is not None]))
+        measured = iter(model.measure_each([ask.probe for ask in asks if ask.probe is not None]))
+        for build, ask in zip(running, asks, strict=True):
+            answers: list[Embedding | TokenReport | HarnessError | None] = []
+            if ask.span is not None:
+                answers.append(next(embedded))
+            if ask.probe is not None:
+                answers.append(next(measured))
+            build.receive(answers)
+    _embed_rests(model, builds)
+
+
+def _embed_rests(model: Model, builds: Sequence[_Build]) -> None:
+    """The last node of a record is a rest that fits: it was measured as a probe, and is not embedded yet."""
+    missing = [(build, span) for build in builds for span in build.spans() if span not in build.embedded]
+    for (build, span), answer in zip(missing, model.embed_each([span for _, span in missing]), strict=True):
+        if isinstance(answer, HarnessError):
+            build.result = answer
+        else:
+            build.embedded[span] = pack(answer.vector)

@@ -1,0 +1,86 @@
+"""One SQLite connection of a store: opened for several threads, with transactions and named errors.
+
+It knows no table and never holds a lock while anything else than SQL runs. Issue 2, "Bad input"; Overflow Tree,
+section 3 (the write lock).
+"""
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from overflow.store.errors import named_errors
+
+#: Seconds to wait for another connection's write lock.
+BUSY_TIMEOUT = 10.0
+
+#: Makes the connection from the arguments of sqlite3.Connection; tests give one that fails at a chosen statement.
+Factory = Callable[..., sqlite3.Connection]
+
+Row = tuple[Any, ...]
+Parameters = Sequence[Any] | Mapping[str, Any]
+
+
+class Database:
+    """The database at `path`, created when it is not there. Text is decoded with U+FFFD for what is not UTF-8.
+
+    Raises the errors of `overflow.store.errors`.
+    """
+
+    def __init__(self, path: str, factory: Factory = sqlite3.Connection) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        with named_errors(path):
+            # The lock above guards the connection, which SQLite's own check would bind to one thread.
+            self._connection = factory(path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
+            self._connection.text_factory = _tolerant
+            try:
+                self._connection.execute("PRAGMA synchronous = NORMAL")
+                self._connection.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.Error:
+                self._connection.close()
+                raise
+
+    def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        """All rows of one statement."""
+        with self._lock, named_errors(self.path):
+            return self._connection.execute(sql, parameters).fetchall()
+
+    def row(self, sql: str, parameters: Parameters = ()) -> Row | None:
+        """The first row of one statement, if any."""
+        rows = self.rows(sql, parameters)
+        return rows[0] if rows else None
+
+    def write(self, sql: str, parameters: Parameters = ()) -> sqlite3.Cursor:
+        """Run one statement that writes; call it inside `transaction`."""
+        with self._lock, named_errors(self.path):
+            return self._connection.execute(sql, parameters)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Hold the write lock: all of what the block writes is kept, or nothing of it."""
+        return self._between("BEGIN IMMEDIATE")
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """All of what the block reads is of one moment."""
+        return self._between("BEGIN")
+
+    def _between(self, begin: str) -> Iterator[None]:
+        with self._lock, named_errors(self.path):
+            self._connection.execute(begin)
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            finally:
+                if self._connection.in_transaction:
+                    self._connection.rollback()
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+
+def _tolerant(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")

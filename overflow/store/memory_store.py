@@ -1,0 +1,224 @@
+"""The reference memory store: records, recall, a queue that builds nodes, a health check and its repair.
+
+It puts the parts together and decides what is one transaction; what each part does is its own module. Writes answer
+after one request to the embedding server, and nodes are built later. Overflow Tree, sections 3 to 7.
+"""
+
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Literal, Self
+
+from overflow.embedding.embedder import Embedder
+from overflow.store import queue, reconstruct, records, repair, schema, search, transfer
+from overflow.store.database import Database, Factory
+from overflow.store.health import Health, examine
+from overflow.store.model import Embedding, Model
+from overflow.store.reconstruct import Item, Quote
+from overflow.store.records import Kind, NewRecord, Ref, Scope
+from overflow.store.repair import Repaired
+from overflow.store.search import Hit, QueryVector
+from overflow.store.vectors import pack
+from overflow.store.worker import Drained, Worker
+from overflow.tokens.report import TokenReport
+from overflow.tokens.unicode_text import require_unicode
+
+#: Texts of an import embedded at a time.
+_BATCH = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """What a write says of nodes: they are queued."""
+
+    status: Literal["queued"] = "queued"
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The answer to a write. `nodes` is None unless nodes are queued for the record."""
+
+    ref: Ref
+    nodes: Nodes | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Vector:
+    """A text's vector as stored, None while the model is away, and the text's report, None if unknown."""
+
+    vector: bytes | None = None
+    model: str | None = None
+    report: TokenReport | None = None
+
+
+class MemoryStore:
+    """A store in the SQLite database at `path`; close it, or use it as a context manager.
+
+    `clock` gives seconds; `queue` False builds nothing until a repair. `factory` makes the SQLite connection. It may be
+    used by several threads, and the same path by several processes. Every method raises the errors of
+    `overflow.store.errors`; InputError for text that is empty or not Unicode.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        embedder: Embedder,
+        *,
+        clock: Callable[[], float] = time.time,
+        queue: bool = True,
+        factory: Factory = sqlite3.Connection,
+    ) -> None:
+        self.queue = queue
+        self._clock = clock
+        self._model = Model(embedder)
+        self._database = Database(path, factory)
+        try:
+            schema.ensure(self._database)
+        except BaseException:
+            self._database.close()
+            raise
+        self._worker = Worker(self._database, self._model, clock)
+
+    def close(self) -> None:
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def store(self, text: str, scope: Scope) -> Stored:
+        """Store a memory, its text up to records.LENGTH_LIMIT."""
+        return self._store("mem", text, scope)
+
+    def archive_episode(self, text: str, scope: Scope) -> Stored:
+        """Store an episode's summary, up to records.LENGTH_LIMIT."""
+        return self._store("ep", text, scope)
+
+    def update(self, ref: Ref, text: str) -> Stored:
+        """Change a record's text. The same text again keeps its nodes and its vector."""
+        text = records.accepted(text)
+        stored = records.text_of(self._database, ref)
+        if stored is not None and stored.is_text and stored.raw == text.encode():
+            with self._database.transaction():
+                records.change(self._database, ref, text, self._clock())
+                return Stored(ref, Nodes() if queue.is_waiting(self._database, ref) else None)
+        records.require_unlocked(self._database, ref)
+        (found,) = self._vectors([text])
+        with self._database.transaction():
+            records.change(self._database, ref, text, self._clock())
+            if found.vector is not None and found.model is not None:
+                records.set_vector(self._database, ref, records.Text(text.encode()), found.vector, found.model)
+            return Stored(ref, self._queue_nodes(ref, found.report))
+
+    def delete(self, ref: Ref) -> None:
+        """Delete a record, and with it its nodes."""
+        with self._database.transaction():
+            records.delete(self._database, ref)
+
+    def lock(self, ref: Ref, locked: bool) -> None:
+        """Lock a record against update and delete, or unlock it."""
+        with self._database.transaction():
+            records.set_locked(self._database, ref, locked, self._clock())
+
+    def drain(self) -> Drained:
+        """Run the queue until nothing is due; does nothing while it is off."""
+        return self._worker.drain() if self.queue else Drained(0, 0)
+
+    def check_health(self) -> Health:
+        """Long records without current nodes, and every other finding."""
+        return examine(self._database, self._model).health
+
+    def repair(self) -> Repaired:
+        """One run of the health check's repair; with the queue on or off."""
+        return repair.repair(self._database, self._model)
+
+    def recall(self, query: str, scope: Scope, limit: int) -> list[Hit]:
+        """The best `limit` records of `scope` for `query`; while the model is away, by words alone."""
+        return search.recall(self._database, query, self._query(query), scope, limit)
+
+    def reconstruct(self, query: str, scope: Scope, limit: int) -> list[Item]:
+        """What recall returns, each record quoted by its most relevant node, or from its start."""
+        vector = self._query(query)
+        hits = search.recall(self._database, query, vector, scope, limit)
+        return reconstruct.reconstruct(self._database, hits, vector, scope)
+
+    def quote(self, ref: Ref, query: str, scope: Scope) -> Quote | None:
+        """The part of one record to show for `query`; None when `scope` does not hold the record."""
+        return reconstruct.quote(self._database, ref, self._query(query), scope)
+
+    def contents(self, ref: Ref, scope: Scope, node: int | None = None) -> str | None:
+        """A record's text, or one node's; None when `scope` does not hold it, or it has no such node now."""
+        model = None if node is None else self._model.known_name()
+        return reconstruct.contents(self._database, ref, scope, node, model)
+
+    def export(self, path: str) -> None:
+        """Write every record to a file of JSON lines, without nodes."""
+        transfer.export(self._database, path)
+
+    def import_(self, path: str) -> list[Stored]:
+        """Add the records of an export under new ids, all or none."""
+        lines = transfer.parse(path)
+        found = [
+            vector
+            for first in range(0, len(lines), _BATCH)
+            for vector in self._vectors([line.text for line in lines[first : first + _BATCH]])
+        ]
+        now, stored = self._clock(), []
+        with self._database.transaction():
+            for line, vector in zip(lines, found, strict=True):
+                created_at = now if line.created_at is None else line.created_at
+                updated_at = created_at if line.updated_at is None else line.updated_at
+                record = NewRecord(
+                    *(line.kind, line.scope, line.text, line.locked),
+                    *(created_at, updated_at, vector.vector, vector.model),
+                )
+                ref = records.insert(self._database, record)
+                stored.append(Stored(ref, self._queue_nodes(ref, vector.report)))
+        return stored
+
+    def refresh_model(self) -> None:
+        """Ask the embedder for its identity again, because the model behind it may be another."""
+        self._model.refresh()
+
+    def _store(self, kind: Kind, text: str, scope: Scope) -> Stored:
+        text = records.accepted(text)
+        (found,) = self._vectors([text])
+        now = self._clock()
+        with self._database.transaction():
+            record = NewRecord(kind, scope, text, False, now, now, found.vector, found.model)
+            ref = records.insert(self._database, record)
+            return Stored(ref, self._queue_nodes(ref, found.report))
+
+    def _queue_nodes(self, ref: Ref, report: TokenReport | None) -> Nodes | None:
+        """Queue what is known to run past the window, and nothing else, whatever a trigger queued."""
+        if self.queue and report is not None and report.truncated:
+            queue.add(self._database, ref, report)
+            return Nodes()
+        queue.remove(self._database, ref)
+        return None
+
+    def _vectors(self, texts: Sequence[str]) -> list[_Vector]:
+        """The vector and report of each text; without either where the model is away."""
+        name = self._model.known_name()
+        if name is None:
+            return [_Vector()] * len(texts)
+        return [
+            _Vector(pack(answer.vector), name, answer.report) if isinstance(answer, Embedding) else _Vector()
+            for answer in self._model.embed_each(texts)
+        ]
+
+    def _query(self, query: str) -> QueryVector | None:
+        require_unicode([query])
+        name = self._model.known_name()
+        if name is None or not query.strip():
+            return None
+        (answer,) = self._model.embed_each([query])
+        if not isinstance(answer, Embedding):
+            return None
+        return QueryVector(answer.vector, name, None if answer.report is None else answer.report.window)

@@ -1,0 +1,79 @@
+"""What a reader is shown of a record: its most relevant node, or its start while it has no current nodes.
+
+It selects nothing: records come from recall, in its order and with its scores. Overflow Tree, sections 3 and 6.
+"""
+
+from dataclasses import dataclass
+
+from overflow.store import node_set
+from overflow.store.database import Database
+from overflow.store.node_set import NodeRow, Verdict, verdict
+from overflow.store.records import Ref, Scope, Text, text_in_scope
+from overflow.store.search import Hit, QueryVector
+from overflow.store.vectors import cosines, unpack
+
+#: How much is shown of a record without nodes: a length for display (code points), no stand-in for a window.
+PREVIEW = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """`text` is the record's from `start` to `end` (code points); `node` is None for a quote from the start."""
+
+    ref: Ref
+    start: int
+    end: int
+    text: str
+    node: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A recalled record with its score and its claims as quoted; the reference takes a record as one claim."""
+
+    ref: Ref
+    score: float
+    quotes: tuple[Quote, ...]
+
+
+def reconstruct(database: Database, hits: list[Hit], query: QueryVector | None, scope: Scope) -> list[Item]:
+    """The hits as items; one that was deleted since is left without a quote."""
+    return [
+        Item(hit.ref, hit.score, () if (found := quote(database, hit.ref, query, scope)) is None else (found,))
+        for hit in hits
+    ]
+
+
+def quote(database: Database, ref: Ref, query: QueryVector | None, scope: Scope) -> Quote | None:
+    """The part of one record to show for `query`; None when `scope` does not hold the record."""
+    text = text_in_scope(database, ref, scope)
+    if text is None:
+        return None
+    value = text.value
+    node = None if query is None else _most_relevant(database, ref, text, query)
+    if node is None:
+        return Quote(ref, 0, min(PREVIEW, len(value)), value[:PREVIEW], None)
+    return Quote(ref, node.start, node.end, value[node.start : node.end], node.index)
+
+
+def contents(database: Database, ref: Ref, scope: Scope, node: int | None, model: str | None) -> str | None:
+    """The record's text, or that of its node `node`; None when `scope` does not hold it, or it has no such node now."""
+    text = text_in_scope(database, ref, scope)
+    if text is None or node is None:
+        return None if text is None else text.value
+    found = node_set.read(database, ref)
+    if verdict(text, found, model=model, window=None) is not Verdict.CURRENT:
+        return None
+    return next((text.value[row.start : row.end] for row in found.rows if row.index == node), None)
+
+
+def _most_relevant(database: Database, ref: Ref, text: Text, query: QueryVector) -> NodeRow | None:
+    """The node nearest to the query, the lower index of equal ones; None when the node set is not current."""
+    found = node_set.read(database, ref)
+    if verdict(text, found, model=query.model, window=query.window) is not Verdict.CURRENT:
+        return None
+    vectors = [row.embedding for row in found.rows if row.embedding is not None]
+    if {len(vector) for vector in vectors} != {4 * len(query.vector)}:
+        return None  # One name, two models: their vectors cannot be compared.
+    scores = cosines(query.vector, unpack(vectors))
+    return found.rows[scores.index(max(scores))]

@@ -1,0 +1,190 @@
+"""Memories and episodes as rows: written, changed, and read as the bytes that are stored.
+
+Everything about a record is true of its bytes decoded with U+FFFD for what is not UTF-8, and a row is never mended. It
+knows nothing of nodes: triggers keep those true. Overflow Tree, sections 4 and 7.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Literal
+
+from overflow.errors import InputError
+from overflow.store.database import Database, Row
+from overflow.store.errors import LockedRecordError, UnknownRecordError
+from overflow.tokens.unicode_text import require_unicode
+
+Kind = Literal["mem", "ep"]
+
+#: Section 7: what is longer is stored up to here, in code points.
+LENGTH_LIMIT = 16_000
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Ref:
+    """A memory (`mem`) or an episode (`ep`) by its id. Order: kind, then id."""
+
+    kind: Kind
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The isolation axes a record is stored under; a read sees the records of exactly one scope."""
+
+    agent: str = "agent"
+    project: str = ""
+    channel: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A stored text: its bytes, and the characters everything else is about."""
+
+    raw: bytes
+    is_text: bool = True
+
+    @property
+    def value(self) -> str:
+        return self.raw.decode("utf-8", "replace")
+
+    @property
+    def readable(self) -> bool:
+        """Whether it was stored as text, in valid UTF-8."""
+        return self.is_text and self.value.encode() == self.raw
+
+    @property
+    def sha256(self) -> str:
+        return sha256(self.raw).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class NewRecord:
+    """A record to insert; times in seconds, `vector` as `vectors.pack` gives it."""
+
+    kind: Kind
+    scope: Scope
+    text: str
+    locked: bool
+    created_at: float
+    updated_at: float
+    vector: bytes | None
+    model: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    insert: str
+    change: str
+    vector: str
+    lock: str
+    delete: str
+
+
+_STATEMENTS: dict[Kind, _Statements] = {
+    "mem": _Statements(
+        insert="INSERT INTO memories (agent, project, channel, content, locked, created_at, updated_at, embedding,"
+        " embedding_model) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        change="UPDATE memories SET content = ?, updated_at = ? WHERE id = ?",
+        vector="UPDATE memories SET embedding = ?, embedding_model = ? WHERE id = ?",
+        lock="UPDATE memories SET locked = ?, updated_at = ? WHERE id = ?",
+        delete="DELETE FROM memories WHERE id = ?",
+    ),
+    "ep": _Statements(
+        insert="INSERT INTO episodes (agent, project, channel, summary, locked, created_at, updated_at, embedding,"
+        " embedding_model) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        change="UPDATE episodes SET summary = ?, updated_at = ? WHERE id = ?",
+        vector="UPDATE episodes SET embedding = ?, embedding_model = ? WHERE id = ?",
+        lock="UPDATE episodes SET locked = ?, updated_at = ? WHERE id = ?",
+        delete="DELETE FROM episodes WHERE id = ?",
+    ),
+}
+_TEXT = "SELECT CAST(text AS BLOB), typeof(text) FROM records WHERE kind = ? AND id = ?"
+_TEXT_IN_SCOPE = _TEXT + " AND agent = ? AND project = ? AND channel = ?"
+_DIGEST = (
+    "INSERT INTO record_vectors (parent_kind, parent_id, text_sha256) VALUES (?, ?, ?)"
+    " ON CONFLICT (parent_kind, parent_id) DO UPDATE SET text_sha256 = excluded.text_sha256"
+)
+
+
+def accepted(text: str) -> str:
+    """`text` as it is stored: up to LENGTH_LIMIT. Raises InputError when it is empty or no Unicode."""
+    require_unicode([text])
+    if not text:
+        raise InputError("the text is empty; give at least one character")
+    return text[:LENGTH_LIMIT]
+
+
+def insert(database: Database, record: NewRecord) -> Ref:
+    """Insert a record; call it inside a transaction."""
+    scope = record.scope
+    values = (
+        *(scope.agent, scope.project, scope.channel, record.text, int(record.locked)),
+        *(record.created_at, record.updated_at, record.vector, record.model),
+    )
+    identifier = database.write(_STATEMENTS[record.kind].insert, values).lastrowid
+    assert identifier is not None
+    ref = Ref(record.kind, identifier)
+    if record.vector is not None:
+        database.write(_DIGEST, (ref.kind, ref.id, Text(record.text.encode()).sha256))
+    return ref
+
+
+def change(database: Database, ref: Ref, text: str, now: float) -> None:
+    """Set the text of an unlocked record; call it inside a transaction. A new text takes the vector away."""
+    require_unlocked(database, ref)
+    database.write(_STATEMENTS[ref.kind].change, (text, now, ref.id))
+
+
+def set_vector(database: Database, ref: Ref, text: Text, vector: bytes, model: str) -> bool:
+    """Store the vector made of `text`, if that is still the record's; call it inside a transaction."""
+    if text_of(database, ref) != text:
+        return False
+    database.write(_STATEMENTS[ref.kind].vector, (vector, model, ref.id))
+    database.write(_DIGEST, (ref.kind, ref.id, text.sha256))
+    return True
+
+
+def set_locked(database: Database, ref: Ref, locked: bool, now: float) -> None:
+    """Lock or unlock a record; call it inside a transaction."""
+    if not database.write(_STATEMENTS[ref.kind].lock, (int(locked), now, ref.id)).rowcount:
+        raise UnknownRecordError(f"there is no {ref.kind} {ref.id}")
+
+
+def delete(database: Database, ref: Ref) -> None:
+    """Delete an unlocked record; call it inside a transaction."""
+    require_unlocked(database, ref)
+    database.write(_STATEMENTS[ref.kind].delete, (ref.id,))
+
+
+def require_unlocked(database: Database, ref: Ref) -> None:
+    """Raise UnknownRecordError or LockedRecordError unless the record can be changed."""
+    row = database.row("SELECT locked FROM records WHERE kind = ? AND id = ?", (ref.kind, ref.id))
+    if row is None:
+        raise UnknownRecordError(f"there is no {ref.kind} {ref.id}")
+    if row[0]:
+        raise LockedRecordError(f"{ref.kind} {ref.id} is locked; unlock it first")
+
+
+def text_of(database: Database, ref: Ref) -> Text | None:
+    """The record's text; None when there is no such record."""
+    return _text(database.row(_TEXT, (ref.kind, ref.id)))
+
+
+def text_in_scope(database: Database, ref: Ref, scope: Scope) -> Text | None:
+    """The record's text; None when `scope` does not hold it."""
+    return _text(database.row(_TEXT_IN_SCOPE, (ref.kind, ref.id, *scope_values(scope))))
+
+
+def scope_values(scope: Scope) -> tuple[str, str, str]:
+    """The axes in the order every statement takes them."""
+    return (scope.agent, scope.project, scope.channel)
+
+
+def refs_of(rows: Sequence[Row]) -> tuple[Ref, ...]:
+    """Rows of (kind, id) as refs."""
+    return tuple(Ref(kind, identifier) for kind, identifier in rows)
+
+
+def _text(row: Row | None) -> Text | None:
+    return None if row is None else Text(row[0], row[1] == "text")

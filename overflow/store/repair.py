@@ -1,0 +1,131 @@
+"""The health check's repair: one bounded run that mends what can be mended, and converges over runs.
+
+It never modifies a record's text or lock, so it covers locked records; a missing vector is filled in. Overflow Tree,
+section 3: "One run builds at most 50 records, divided and embedded before the write lock is taken".
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from overflow.division.spans import TokensUnknownError
+from overflow.errors import HarnessError
+from overflow.store import building, failures, node_set, schema
+from overflow.store.building import Job, Prepared
+from overflow.store.database import Database
+from overflow.store.health import Examination, examine
+from overflow.store.model import Embedding, Model
+from overflow.store.node_set import Verdict, verdict
+from overflow.store.records import Ref, Text, set_vector, text_of
+from overflow.store.vectors import pack
+
+#: Records one run builds, and records one run embeds.
+RUN_LIMIT = 50
+
+_REINDEX = {
+    "mem": (
+        "DELETE FROM memories_fts WHERE rowid = ?",
+        "INSERT INTO memories_fts (rowid, text) SELECT id, text FROM searchable WHERE kind = 'mem' AND id = ?",
+    ),
+    "ep": (
+        "DELETE FROM episodes_fts WHERE rowid = ?",
+        "INSERT INTO episodes_fts (rowid, text) SELECT id, text FROM searchable WHERE kind = 'ep' AND id = ?",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """One run: records that got nodes, builds that failed, node sets taken away, vectors and index entries renewed."""
+
+    built: int
+    failed: int
+    removed: int
+    embedded: int
+    indexed: int
+
+
+def repair(database: Database, model: Model) -> Repaired:
+    """One run of the repair."""
+    schema.ensure(database)
+    found = examine(database, model)
+    removed = _remove(database, found)
+    indexed = _reindex(database, found.health.findings.get("stale_index", ()))
+    built, failed = _build(database, model, found)
+    embedded = _embed(database, model, found)
+    return Repaired(built, failed, removed, embedded, indexed)
+
+
+def _remove(database: Database, found: Examination) -> int:
+    """Node sets that nothing will replace, or that must not stay until something does."""
+    findings = found.health.findings
+    named = {ref for kind in ("edited_nodes", "stale_nodes", "needless_nodes") for ref in findings.get(kind, ())}
+    orphans = findings.get("orphan_nodes", ())
+    if not named and not orphans:
+        return 0
+    removed = 0
+    with database.transaction():
+        for ref in sorted(named):
+            # Looked at again under the lock: a worker may have built it anew.
+            text = text_of(database, ref)
+            if text == found.texts[ref] and not _is_current(database, ref, text, found):
+                node_set.remove(database, ref)
+                removed += 1
+        for ref in orphans:
+            if text_of(database, ref) is None:
+                node_set.remove(database, ref)
+                removed += 1
+    return removed
+
+
+def _is_current(database: Database, ref: Ref, text: Text, found: Examination) -> bool:
+    return verdict(text, node_set.read(database, ref), model=found.name, window=found.window) is Verdict.CURRENT
+
+
+def _reindex(database: Database, refs: Sequence[Ref]) -> int:
+    if refs:
+        with database.transaction():
+            for ref in refs:
+                for statement in _REINDEX[ref.kind]:
+                    database.write(statement, (ref.id,))
+    return len(refs)
+
+
+def _build(database: Database, model: Model, found: Examination) -> tuple[int, int]:
+    chosen = failures.least_failed(database, "nodes", found.health.missing_nodes, RUN_LIMIT)
+    jobs = [Job(ref, found.texts[ref], found.reports[ref]) for ref in chosen]
+    built = failed = 0
+    for job, outcome in zip(jobs, building.prepare(model, jobs), strict=True):
+        with database.transaction():
+            if isinstance(outcome, Prepared):
+                if building.write(database, outcome, model):
+                    failures.clear(database, "nodes", job.ref)
+                    built += bool(outcome.rows)
+            else:
+                failed += 1
+                _note(database, "nodes", job.ref, job.text, outcome)
+    return built, failed
+
+
+def _embed(database: Database, model: Model, found: Examination) -> int:
+    findings = found.health.findings
+    named = {*findings.get("missing_vectors", ()), *findings.get("stale_vectors", ())}
+    name = model.known_name()
+    if name is None or not named:
+        return 0
+    chosen = failures.least_failed(database, "vector", named, RUN_LIMIT)
+    texts = [found.texts[ref] for ref in chosen]
+    embedded = 0
+    for ref, text, answer in zip(chosen, texts, model.embed_each([text.value for text in texts]), strict=True):
+        with database.transaction():
+            if not isinstance(answer, Embedding):
+                _note(database, "vector", ref, text, answer)
+            elif model.is_still(name) and set_vector(database, ref, text, pack(answer.vector), name):
+                failures.clear(database, "vector", ref)
+                embedded += 1
+    return embedded
+
+
+def _note(database: Database, work: failures.Work, ref: Ref, text: Text, error: HarnessError) -> None:
+    """Count a failure against the record it was of, unless its text is another now or tokens became unknown."""
+    if text_of(database, ref) == text and not isinstance(error, TokensUnknownError):
+        failures.note(database, work, ref, error)

@@ -1,0 +1,123 @@
+"""Export and import as JSON lines: records with their scope, lock and times, without nodes, vectors and ids.
+
+A file appears whole or not at all, and so do the records of an import. Overflow Tree, section 4: nodes "are derived
+from text the export already carries, and an import rebuilds them".
+"""
+
+import json
+import math
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from overflow.errors import InputError
+from overflow.store.database import Database
+from overflow.store.records import Kind, Scope, accepted
+from overflow.tokens.unicode_text import require_unicode
+
+_RECORDS = (
+    "SELECT kind, agent, project, channel, CAST(text AS BLOB), locked, created_at, updated_at FROM records"
+    " ORDER BY kind, id"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """One line of an export; times in seconds, None where the line has none."""
+
+    kind: Kind
+    scope: Scope
+    text: str
+    locked: bool
+    created_at: float | None
+    updated_at: float | None
+
+
+def export(database: Database, path: str) -> None:
+    """Write every record to `path`, one JSON object a line; what is not UTF-8 is written as U+FFFD.
+
+    Raises InputError when the file cannot be written; an older file at `path` then stays.
+    """
+    target = Path(path)
+    try:
+        # In the same directory, so that it can be renamed.
+        handle, aside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.writelines(_lines(database))
+                file.flush()
+                os.fsync(file.fileno())
+            Path(aside).replace(target)
+        finally:
+            Path(aside).unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot write the export {path}: {error.strerror}") from error
+
+
+def parse(path: str) -> list[Imported]:
+    """The records of an export. Raises InputError, with the line's number, for a line that is none of an export's."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    found = []
+    for number, line in enumerate(content.split(b"\n"), 1):
+        if line.strip():
+            try:
+                found.append(_record(line))
+            except InputError as error:
+                raise InputError(f"{path}, line {number}: {error}; nothing was imported") from error
+    return found
+
+
+def _lines(database: Database) -> Iterator[bytes]:
+    for kind, agent, project, channel, text, locked, created_at, updated_at in database.rows(_RECORDS):
+        record = {
+            "kind": kind,
+            "agent": agent,
+            "project": project,
+            "channel": channel,
+            "text": text.decode("utf-8", "replace"),
+            "locked": bool(locked),
+            "created_at": created_at,
+            "updated_at": updated_at,
+        }
+        yield json.dumps(record, ensure_ascii=False).encode() + b"\n"
+
+
+def _record(line: bytes) -> Imported:
+    try:
+        value = json.loads(line.decode())
+    except (ValueError, RecursionError) as error:
+        raise InputError("it is not JSON in UTF-8") from error
+    if not isinstance(value, dict):
+        raise InputError("it is not a JSON object")
+    kind, text, locked = value.get("kind"), value.get("text"), value.get("locked", False)
+    if kind not in ("mem", "ep"):
+        raise InputError(f"kind is {kind!r} and must be mem or ep")
+    if not isinstance(text, str):
+        raise InputError("text is missing, or no text")
+    if not isinstance(locked, bool):
+        raise InputError("locked is neither true nor false")
+    return Imported(kind, _scope(value), accepted(text), locked, _time(value, "created_at"), _time(value, "updated_at"))
+
+
+def _scope(value: dict[str, Any]) -> Scope:
+    axes = [value.get(axis, "") for axis in ("agent", "project", "channel")]
+    if not all(isinstance(axis, str) for axis in axes):
+        raise InputError("agent, project and channel must be texts")
+    require_unicode(axes)
+    return Scope(*axes)
+
+
+def _time(value: dict[str, Any], name: str) -> float | None:
+    time = value.get(name)
+    if time is None:
+        return None
+    # JSON's true is an int to Python; its NaN would be NULL to SQLite.
+    if isinstance(time, bool) or not isinstance(time, int | float) or not math.isfinite(time):
+        raise InputError(f"{name} is no number of seconds")
+    return float(time)

@@ -1,0 +1,30 @@
+"""Vectors as they are stored, and how near two are: little-endian float32, compared by cosine.
+
+It never decides which vectors may be compared; that is the model's identity. Overflow Tree, section 1 (`embedding`).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from overflow.embedding.embedder import Vectors
+
+
+def pack(vector: Vectors) -> bytes:
+    """One vector, shape (dimensions,), as it is stored."""
+    return np.asarray(vector, dtype="<f4").tobytes()
+
+
+def unpack(stored: Sequence[bytes]) -> Vectors:
+    """Stored vectors of one length as rows, shape (vectors, dimensions)."""
+    return np.frombuffer(b"".join(stored), dtype="<f4").reshape(len(stored), -1).astype(np.float32)
+
+
+def cosines(query: Vectors, rows: Vectors) -> list[float]:
+    """The cosine of `query`, shape (dimensions,), to each of `rows`; -1 where a row edited by hand is no number."""
+    # Not `rows @ query`: its sums depend on how many rows there are, so equal rows would get unequal scores.
+    dots = np.einsum("ij,j->i", rows.astype(np.float64), query.astype(np.float64))
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows.astype(np.float64), rows.astype(np.float64)))
+    length = float(np.sqrt(np.dot(query.astype(np.float64), query.astype(np.float64))))
+    scores = dots / np.where(lengths * length > 0, lengths * length, 1)
+    return [float(score) if np.isfinite(score) else -1.0 for score in scores]
