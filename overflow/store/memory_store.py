@@ -216,7 +216,7 @@ class MemoryStore:
     def _query(self, query: str) -> QueryVector | None:
         require_unicode([query])
         name = self._model.known_name()
-        if name is None or not query.strip():
+        if name is None or not query:
             return None
         (answer,) = self._model.embed_each([query])
         if not isinstance(answer, Embedding):

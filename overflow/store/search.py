@@ -55,11 +55,9 @@ class QueryVector:
 def recall(database: Database, query: str, vector: QueryVector | None, scope: Scope, limit: int) -> list[Hit]:
     """The best `limit` records of `scope` for `query`; without a vector, by the lexical arm alone.
 
-    A query of white space finds nothing. Equal scores are in order of kind and id.
+    An empty query finds nothing. Equal scores are in order of kind and id.
     """
     runs = query.replace("\0", " ").split()
-    if not runs:
-        return []
     with database.snapshot():
         arms = [_lexical(database, runs, scope)]
         if vector is not None:
