@@ -87,6 +87,8 @@ class ScriptedServer:
         self.close()
         if self._errors and error is None:
             raise self._errors[0]
+        if self._errors and error is not None:
+            error.add_note(f"the scripted server met before: {self._errors[0]!r}")
 
     def close(self) -> None:
         """Stop and close every connection. A handler whose hook still blocks is left behind without its socket."""

@@ -4,7 +4,12 @@ import pydoc_data.topics
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+
+# The first example of many a test loads a model; no test here is about time.
+settings.register_profile("patient", settings(), deadline=None)
+settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")

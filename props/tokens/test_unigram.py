@@ -1,0 +1,89 @@
+"""Unigram over small vocabularies, against the definition: of all ways to divide a text into pieces, the most probable.
+
+Scores are whole numbers, so that sums are exact and a tie is a tie.
+"""
+
+from functools import cache
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overflow.tokens.charmap import CharMap, as_text, code_points
+from overflow.tokens.unigram import Unigram
+from overflow.tokens.unigram_batch import MAX_RUN, BatchCounter
+
+UNKNOWN = -30.0
+PIECES = st.text("ab日\U0001f600", min_size=1, max_size=4)
+VOCABULARIES = st.dictionaries(PIECES, st.integers(-20, -1).map(float), min_size=1, max_size=25)
+TEXTS = st.text("ab日\U0001f600z", max_size=24)
+
+
+def best_sum(scores: dict[str, float], text: str) -> float:
+    """By trying every first piece; a character no piece matches costs UNKNOWN."""
+
+    @cache
+    def rest(start: int) -> float:
+        if start == len(text):
+            return 0.0
+        ways = [
+            scores[text[start:end]] + rest(end) for end in range(start + 1, len(text) + 1) if text[start:end] in scores
+        ]
+        return max([*ways, UNKNOWN + rest(start + 1)])
+
+    return rest(0)
+
+
+def pieces_of(text: str, ends: list[int]) -> list[str]:
+    return [text[a:b] for a, b in zip([0, *ends], ends, strict=False)]
+
+
+@given(VOCABULARIES, TEXTS)
+def test_the_tokens_are_the_most_probable(scores: dict[str, float], text: str) -> None:
+    """The tokens of a run make up the run, and no other way to divide it has a higher sum."""
+    ends = Unigram(scores, UNKNOWN).token_ends(text)
+    pieces = pieces_of(text, ends)
+    assert "".join(pieces) == text
+    assert sum(scores.get(piece, UNKNOWN) for piece in pieces) == best_sum(scores, text)
+
+
+@given(VOCABULARIES, TEXTS)
+def test_no_token_leaves_a_run(scores: dict[str, float], text: str) -> None:
+    """The runs make up the text, and dividing them apart is as probable as dividing the text at once."""
+    unigram = Unigram(scores, UNKNOWN)
+    runs = unigram.runs(code_points(text))
+    assert "".join(runs) == text
+    assert sum(best_sum(scores, run) for run in runs) == best_sum(scores, text)
+
+
+@given(VOCABULARIES, st.lists(TEXTS.filter(bool), min_size=1, max_size=30))
+def test_a_batch_counts_as_one_by_one(scores: dict[str, float], runs: list[str]) -> None:
+    """The counts in columns are those of the tokens, whatever lengths stand together."""
+    unigram = Unigram(scores, UNKNOWN)
+    expected = [len(unigram.token_ends(run)) for run in runs]
+    assert BatchCounter(scores, UNKNOWN).counts(runs) == expected
+    assert unigram.counts(runs) == expected
+
+
+@given(VOCABULARIES, st.integers(0, 3))
+def test_counts_stay_the_same_once_learnt(scores: dict[str, float], more: int) -> None:
+    """Many new runs, learnt together or met one by one, long ones among them."""
+    runs = [f"{'ab日z'[i % 4]}{i:03d}a" * (1 + i % 3) for i in range(299 + more)] + ["ab" * MAX_RUN]
+    learnt, met = Unigram(scores, UNKNOWN), Unigram(scores, UNKNOWN)
+    learnt.learn(runs)
+    assert learnt.counts(runs) == met.counts(runs) == [len(met.token_ends(run)) for run in runs]
+
+
+MAPS = st.dictionaries(st.sampled_from("ab日\U0001f600\0"), st.text("xy日", max_size=4))
+
+
+@given(MAPS, st.text("abc日\U0001f600\0 ", max_size=30))
+def test_a_charmap_is_translate_with_the_way_back(replacements: dict[str, str], text: str) -> None:
+    """The result is `str.translate`'s, and each of its characters comes from the character at its source."""
+    normalized = CharMap(replacements).apply(text)
+    result = as_text(normalized.points)
+    assert result == text.translate(str.maketrans(replacements))
+    sources = normalized.sources.tolist()
+    assert sources == sorted(sources)
+    for index, character in enumerate(text):
+        piece = "".join(result[i] for i, source in enumerate(sources) if source == index)
+        assert piece == replacements.get(character, character)
