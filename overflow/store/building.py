@@ -7,9 +7,7 @@ sections 2 and 3: "divided and embedded before the write lock is taken".
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from overflow.division.core import Ask, Steps, division
-from overflow.division.density import Density
-from overflow.division.spans import Division
+from overflow.division import Ask, Density, Division, Steps, division
 from overflow.errors import HarnessError
 from overflow.store import node_set
 from overflow.store.database import Database

@@ -6,7 +6,7 @@ A failure never excludes a record: it only makes it wait. Issue 2: "a record tha
 from collections.abc import Iterable
 from typing import Literal
 
-from overflow.division.spans import WindowTooSmallError
+from overflow.division import WindowTooSmallError
 from overflow.errors import HarnessError
 from overflow.store.database import Database
 from overflow.store.records import Ref, refs_of

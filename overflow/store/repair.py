@@ -7,7 +7,7 @@ section 3: "One run builds at most 50 records, divided and embedded before the w
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from overflow.division.spans import TokensUnknownError
+from overflow.division import TokensUnknownError
 from overflow.errors import HarnessError
 from overflow.store import building, failures, node_set, schema
 from overflow.store.building import Job, Prepared

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from overflow.division.spans import TokensUnknownError
+from overflow.division import TokensUnknownError
 from overflow.errors import HarnessError, UnavailableError
 from overflow.store import building, failures, node_set, queue
 from overflow.store.building import Job, Prepared
