@@ -11,6 +11,7 @@ import threading
 from dataclasses import dataclass
 from http.client import responses
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
 from types import TracebackType
 from typing import Any, Self
 
@@ -37,7 +38,7 @@ class ScriptedServer:
 
     With `keep_requests` every request is kept in `requests()` until `reset()`; counts are kept always. An error that is
     none of the contract's (in a hook, a model) closes its connection and is raised again at the end. Raises InputError
-    for a port that is taken.
+    for a port that is taken or is none.
     """
 
     def __init__(self, script: Script, *, port: int = 0, keep_requests: bool = True) -> None:
@@ -49,6 +50,8 @@ class ScriptedServer:
         self._errors: list[BaseException] = []
         self._handlers: set[_Handler] = set()
         self._closing = threading.Event()
+        if not 0 <= port <= 65535:
+            raise InputError(f"there is no port {port}; choose one from 0 (any free one) to 65535")
         try:
             self._http = _Listener(("127.0.0.1", port), _Handler)
         except OSError as error:
@@ -153,6 +156,10 @@ class _Listener(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 128
     scripted: ScriptedServer
+
+    def server_bind(self) -> None:
+        """Bind, and no more: HTTPServer would ask DNS for the host's full name, which may take seconds."""
+        TCPServer.server_bind(self)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
         """Keep what went wrong for the end, in place of printing it; called while the exception is handled."""

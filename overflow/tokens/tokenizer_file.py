@@ -5,7 +5,8 @@ the CEmbedding contract reports over the same file. Overflow Tree, section 0.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
@@ -34,9 +35,13 @@ class TokenizerFileWindow:
         self._special_tokens = self._tokenizer.num_special_tokens_to_add(False)
 
     def measure(self, texts: Sequence[str]) -> list[TokenReport | None]:
-        """One report a text, in order, none unknown; raises InputError for a lone surrogate."""
+        """One report a text, in order, none unknown.
+
+        Raises InputError for a lone surrogate, and for a text the file has no tokens for.
+        """
         require_unicode(texts)
-        encodings = self._tokenizer.encode_batch(list(texts))
+        with _told(f"{self.name} cannot tokenize a text"):
+            encodings = self._tokenizer.encode_batch(list(texts))
         return [self._report(text, encoding) for text, encoding in zip(texts, encodings, strict=True)]
 
     def _report(self, text: str, encoding: Encoding) -> TokenReport:
@@ -60,16 +65,22 @@ def _read(path: Path) -> str:
 
 
 def _tokenizer(source: str, path: str | Path) -> Tokenizer:
-    try:
+    with _told(f"{path} is not a tokenizer.json of Hugging Face tokenizers"):
         tokenizer = Tokenizer.from_str(source)
-    except Exception as error:
-        # The binding has no type of its own for a bad file: it raises Exception itself, and nothing else is meant here.
-        if type(error) is not Exception:
-            raise
-        raise InputError(f"{path} is not a tokenizer.json of Hugging Face tokenizers ({error})") from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
+
+
+@contextmanager
+def _told(problem: str) -> Iterator[None]:
+    """What the binding finds wrong, as an InputError: it has no type of its own, but raises Exception itself."""
+    try:
+        yield
+    except Exception as error:
+        if type(error) is not Exception:
+            raise
+        raise InputError(f"{problem} ({' '.join(str(error).split())})") from error
 
 
 def _own_window(source: str, path: str | Path) -> int:

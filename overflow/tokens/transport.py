@@ -96,6 +96,8 @@ class _Settings:
     def __init__(self, url: str, token: str | None, retry_delays: Sequence[float]) -> None:
         self.url = _checked_url(url)
         self.retry_delays = tuple(retry_delays)
+        # Loading the certificates takes longer than many a test, and plain HTTP needs none.
+        self.verify = self.url.lower().startswith("https:")
         token = os.environ.get(TOKEN_VARIABLE, "").strip() if token is None else token
         if not (token.isascii() and token.isprintable()):
             raise InputError(f"the bearer token in {TOKEN_VARIABLE} holds a character that a header cannot carry")
@@ -168,7 +170,9 @@ class Transport:
         retry_delays: Sequence[float] = RETRY_DELAYS,
     ) -> None:
         self._settings = _Settings(url, token, retry_delays)
-        self._client = httpx.Client(trust_env=False, timeout=timeout, headers=self._settings.headers)
+        self._client = httpx.Client(
+            trust_env=False, verify=self._settings.verify, timeout=timeout, headers=self._settings.headers
+        )
         self.url = self._settings.url
 
     def call(self, call: Call) -> Answer:
@@ -233,7 +237,9 @@ class AsyncTransport:
         retry_delays: Sequence[float] = RETRY_DELAYS,
     ) -> None:
         self._settings = _Settings(url, token, retry_delays)
-        self._client = httpx.AsyncClient(trust_env=False, timeout=timeout, headers=self._settings.headers)
+        self._client = httpx.AsyncClient(
+            trust_env=False, verify=self._settings.verify, timeout=timeout, headers=self._settings.headers
+        )
         self.url = self._settings.url
 
     async def call(self, call: Call) -> Answer:

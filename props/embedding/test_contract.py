@@ -143,9 +143,9 @@ def test_100_texts_are_taken(post: Post, path: str) -> None:
     assert len(next(iter(answered.json().values()))) == 100
 
 
-@pytest.mark.parametrize("size", [MIB - 1, MIB])
-def test_a_body_of_one_mib_is_refused(post: Post, size: int) -> None:
-    """A byte less is counted; an oversized body is 400, whatever it holds."""
+@pytest.mark.parametrize("size", [MIB - 1, MIB + 1])
+def test_a_body_over_one_mib_is_refused(post: Post, size: int) -> None:
+    """Under it is counted, over it is 400, whatever it holds; 1 MiB itself depends on the version of aiohttp."""
     frame = b'{"texts":["%s"]}'
     body = frame % (b" " * (size - len(frame) + 2))
     assert len(body) == size

@@ -196,8 +196,18 @@ def test_a_body_of_no_sensible_length_is_411(server: ScriptedServer, header: str
         assert connection.recv(4096) == b""
 
 
+def test_a_body_of_exactly_one_mib_is_refused(server: ScriptedServer) -> None:
+    """The contract says under 1 MiB; where real servers differ, the scripted one is the strict one."""
+    body = BODY[:-1] + b" " * (1024 * 1024 - len(BODY)) + BODY[-1:]
+    with httpx.Client(base_url=server.url, trust_env=False) as client:
+        assert client.post("/count_tokens", content=body).status_code == 400
+        assert client.post("/count_tokens", content=body.replace(b" }", b"}")).status_code == 200
+
+
 def test_a_port_that_is_taken_is_an_input_error(server: ScriptedServer) -> None:
     """One line that says to choose another."""
     port = int(server.url.rsplit(":", 1)[1])
     with pytest.raises(InputError, match=f"127.0.0.1:{port} .*choose another port"):
         ScriptedServer(server.script, port=port)
+    with pytest.raises(InputError, match="no port 65536"):
+        ScriptedServer(server.script, port=65536)

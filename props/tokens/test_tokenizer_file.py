@@ -87,6 +87,16 @@ def test_a_file_without_a_window_asks_for_one(bytelevel_file: Path) -> None:
         TokenizerFileWindow(bytelevel_file)
 
 
+def test_a_text_the_file_has_no_tokens_for_is_refused(tmp_path: Path) -> None:
+    """A vocabulary without its unknown token: one line, not the binding's bare exception."""
+    path = tmp_path / "tokenizer.json"
+    Tokenizer(models.WordPiece({"a": 0}, unk_token="[UNK]")).save(str(path))
+    window = TokenizerFileWindow(path, 8)
+    assert window.measure(["a"]) == [TokenReport(1, 8, False, 1)]
+    with pytest.raises(InputError, match=r"cannot tokenize a text .*\[UNK\]"):
+        window.measure(["b"])
+
+
 @pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b"\xff\xfe", b'{"version":"1.0","model":{"type":"Magic"}}'])
 def test_a_file_that_is_no_tokenizer_is_refused(tmp_path: Path, content: bytes) -> None:
     """Empty, other JSON, not text, an unknown model: one line that names the file."""
