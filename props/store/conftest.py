@@ -1,0 +1,121 @@
+"""A tiny embedder and a store over it, for the white-box tests of the reference store.
+
+The embedder is in process and deterministic, counts what it is asked, and fails when it is told to. Nothing here knows a
+law of the store.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+from overflow.embedding.embedder import Embedded, Vectors
+from overflow.embedding.unit import unit_rows
+from overflow.errors import UnavailableError
+from overflow.store import MemoryStore
+from overflow.tokens.report import TokenReport, TokenWindow
+from overflow.tokens.synthetic import SyntheticWindow, UnknownWindow
+
+# The fixtures that last a function only make things; no test here is about time.
+settings.register_profile(
+    "store", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+settings.load_profile("store")
+
+DIMENSIONS = 16
+
+
+@dataclass
+class TinyEmbedder:
+    """A window of 4 words. `refuse` is asked for each text, and one it refuses fails the whole request."""
+
+    window: TokenWindow = field(default_factory=lambda: SyntheticWindow("words", 4))
+    name: str | None = "tiny-1"
+    away: bool = False
+    refuse: Callable[[str], bool] = lambda _: False
+    before: Callable[[str, Sequence[str]], None] = lambda _what, _texts: None
+    embedded: list[list[str]] = field(default_factory=list)
+    measured: list[list[str]] = field(default_factory=list)
+
+    def identity(self) -> str | None:
+        self._answer("identity", [])
+        return self.name
+
+    def embed(self, texts: Sequence[str]) -> Embedded:
+        self.embedded.append(list(texts))
+        self._answer("embed", texts)
+        reports = self.window.measure(texts)
+        heads = [text if r is None else text[: r.window_end_char] for text, r in zip(texts, reports, strict=True)]
+        return Embedded(self.vectors(heads), reports)
+
+    def measure(self, texts: Sequence[str]) -> list[TokenReport | None]:
+        self.measured.append(list(texts))
+        self._answer("measure", texts)
+        return self.window.measure(texts)
+
+    def vectors(self, texts: Sequence[str]) -> Vectors:
+        """How often each character occurs, characters folded into DIMENSIONS; unit length, zero for an empty text."""
+        rows = np.zeros((len(texts), DIMENSIONS), np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            for character in text:
+                row[ord(character) % DIMENSIONS] += 1
+        return unit_rows(rows)
+
+    def _answer(self, what: str, texts: Sequence[str]) -> None:
+        self.before(what, texts)
+        if self.away or any(map(self.refuse, texts)):
+            raise UnavailableError("the tiny embedder is away")
+
+
+@dataclass
+class Clock:
+    """Seconds that pass only when told."""
+
+    now: float = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Bench:
+    """Opens stores and raw connections on paths of one directory, and closes all of them."""
+
+    def __init__(self, directory: Path, opened: ExitStack) -> None:
+        self.directory = directory
+        self.clock = Clock()
+        self.embedder = TinyEmbedder()
+        self.unknown = UnknownWindow()
+        self._opened = opened
+        self._fresh = 0
+
+    def path(self, name: str) -> str:
+        return str(self.directory / name)
+
+    def fresh(self, **options: object) -> tuple[MemoryStore, sqlite3.Connection]:
+        """A new store with a new embedder and clock, and a connection past it: one Hypothesis example's."""
+        self._opened.close()
+        self._fresh += 1
+        self.embedder, self.clock = TinyEmbedder(), Clock()
+        name = f"{self._fresh}.db"
+        return self.open(name, **options), self.raw(name)
+
+    def open(self, name: str = "a.db", **options: object) -> MemoryStore:
+        settings = {"clock": self.clock} | options
+        embedder = settings.pop("embedder", self.embedder)
+        return self._opened.enter_context(MemoryStore(self.path(name), embedder, **settings))
+
+    def raw(self, name: str = "a.db") -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path(name), isolation_level=None)
+        self._opened.callback(connection.close)
+        return connection
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    with ExitStack() as opened:
+        yield Bench(tmp_path, opened)

@@ -1,0 +1,180 @@
+"""Writes: what is stored, what a write answers, what it refuses, and that it asks the embedding server once."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from overflow.errors import InputError
+from overflow.store import Nodes, Ref, Scope
+from overflow.store.errors import LockedRecordError, UnknownRecordError
+from overflow.store.records import LENGTH_LIMIT
+
+SHORT = "a short one"
+LONG = "one two three four five six seven eight nine. "
+OTHER = "other words that run well past the window too. "
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60)
+
+
+@given(text=texts, episode=st.booleans())
+def test_a_text_is_stored_to_the_byte(bench, text, episode):
+    """What is read is what was written, NUL and every other character included."""
+    store, raw = bench.fresh()
+    ref = (store.archive_episode if episode else store.store)(text, Scope()).ref
+    assert store.contents(ref, Scope()) == text
+    stored = raw.execute("SELECT CAST(text AS BLOB), typeof(text) FROM records").fetchall()
+    assert stored == [(text.encode(), "text")]
+
+
+@pytest.mark.parametrize("put", ["store", "archive_episode"])
+def test_a_write_makes_one_request(bench, put):
+    """Vector and report come in one answer; counting and building are the queue's."""
+    store = bench.open()
+    for text in (SHORT, LONG, LONG * 300):
+        bench.embedder.embedded.clear()
+        getattr(store, put)(text, Scope())
+        assert [len(texts) for texts in bench.embedder.embedded] == [1]
+    assert bench.embedder.measured == []
+
+
+@given(text=st.sampled_from((SHORT, LONG)), queue=st.booleans(), known=st.booleans(), put=st.integers(0, 2))
+def test_status_is_queued_exactly_when_a_build_is_owed(bench, text, queue, known, put):
+    """It runs past the window, the queue is on and tokens are known: then, and only then, a task waits."""
+    store, raw = bench.fresh(queue=queue)
+    before = store.store("x", Scope()).ref
+    if not known:
+        bench.embedder.window = bench.unknown
+    if put == 2:
+        stored = store.update(before, text)
+    else:
+        stored = (store.store, store.archive_episode)[put](text, Scope())
+    expected = queue and known and text == LONG
+    assert stored.nodes == (Nodes("queued") if expected else None)
+    tasks = raw.execute("SELECT type, kind, id FROM tasks").fetchall()
+    assert tasks == ([("nodes", stored.ref.kind, stored.ref.id)] if expected else [])
+
+
+def test_a_record_is_stored_while_embeddings_are_away(bench):
+    """Without a vector and without a status; words find it, and repair embeds it later."""
+    store = bench.open()
+    bench.embedder.away = True
+    stored = store.store(LONG + "zebra", Scope())
+    assert stored.nodes is None
+    assert [hit.ref for hit in store.recall("zebra", Scope(), 5)] == [stored.ref]
+    assert store.contents(stored.ref, Scope(), 0) is None
+    bench.embedder.away = False
+    health = store.check_health()
+    assert health.findings["missing_vectors"] == (stored.ref,) == health.missing_nodes
+    repaired = store.repair()
+    assert (repaired.built, repaired.embedded) == (1, 1)
+    health = store.check_health()
+    assert (health.missing_nodes, health.findings) == ((), {})
+
+
+@settings(max_examples=15)
+@given(extra=st.integers(-2, 50), unit=st.sampled_from(("a", "é", "漢", "🙂", "\0")))
+def test_a_longer_text_is_cut_at_the_limit(bench, extra, unit):
+    """Section 7: the limit stays at 16,000 code points, and what is stored is what everything is true of."""
+    store, _ = bench.fresh()
+    text = unit * (LENGTH_LIMIT + extra)
+    ref = store.store(text, Scope()).ref
+    assert store.contents(ref, Scope()) == text[:LENGTH_LIMIT]
+    assert bench.embedder.embedded[0] == [text[:LENGTH_LIMIT]]
+    assert store.update(ref, text).ref == ref
+    assert len(bench.embedder.embedded) == 1, "the same text again is the same text"
+
+
+@pytest.mark.parametrize("text", ["", "a\ud800b", "\udfff"])
+def test_a_text_that_is_none_is_refused(bench, text):
+    store = bench.open()
+    ref = store.store(SHORT, Scope()).ref
+    for write in (lambda: store.store(text, Scope()), lambda: store.update(ref, text)):
+        with pytest.raises(InputError):
+            write()
+    if text:
+        for read in (lambda: store.recall(text, Scope(), 1), lambda: store.quote(ref, text, Scope())):
+            with pytest.raises(InputError):
+                read()
+    assert bench.raw().execute("SELECT id, content FROM memories").fetchall() == [(1, SHORT)]
+
+
+def test_the_same_text_again_keeps_nodes_and_vector(bench):
+    """A rewrite of the same text is no change of it: section 4, "changing a memory's content"."""
+    store, raw = bench.open(), bench.raw()
+    ref = store.store(LONG, Scope()).ref
+    store.drain()
+    state = "SELECT * FROM record_nodes", "SELECT * FROM node_sets", "SELECT embedding FROM memories"
+    before = [raw.execute(sql).fetchall() for sql in state]
+    asked = len(bench.embedder.embedded)
+    bench.clock.now += 5
+    assert store.update(ref, LONG).nodes is None
+    assert [raw.execute(sql).fetchall() for sql in state] == before
+    assert len(bench.embedder.embedded) == asked
+    assert raw.execute("SELECT updated_at FROM memories").fetchone() == (bench.clock.now,)
+
+
+def test_the_same_text_again_says_queued_while_a_build_waits(bench):
+    store = bench.open()
+    ref = store.store(LONG, Scope()).ref
+    assert store.update(ref, LONG).nodes == Nodes("queued")
+
+
+def test_an_update_replaces_text_and_vector_and_queues_anew(bench):
+    store, raw = bench.open(), bench.raw()
+    ref = store.store(LONG, Scope()).ref
+    store.drain()
+    assert store.update(ref, OTHER).nodes == Nodes("queued")
+    assert raw.execute("SELECT count(*) FROM record_nodes").fetchone() == (0,)
+    vector = np.frombuffer(raw.execute("SELECT embedding FROM memories").fetchone()[0], "<f4")
+    head = OTHER[: bench.embedder.window.measure([OTHER])[0].window_end_char]
+    assert np.array_equal(vector, bench.embedder.vectors([head])[0])
+    store.drain()
+    assert "".join(row[0] for row in _spans(raw)) == OTHER
+
+
+def test_a_locked_record_refuses_update_and_delete_and_gets_nodes(bench):
+    store, raw = bench.open(), bench.raw()
+    ref = store.store(LONG, Scope()).ref
+    store.lock(ref, True)
+    for refused in (
+        lambda: store.update(ref, OTHER),
+        lambda: store.update(ref, LONG),
+        lambda: store.delete(ref),
+    ):
+        with pytest.raises(LockedRecordError, match="mem 1 is locked; unlock it first"):
+            refused()
+    assert store.drain().built == 1
+    assert "".join(row[0] for row in _spans(raw)) == LONG
+    store.lock(ref, False)
+    store.delete(ref)
+    assert raw.execute("SELECT count(*) FROM record_nodes").fetchone() == (0,)
+
+
+def test_a_record_that_is_not_there_is_named(bench):
+    store = bench.open()
+    for missing in (
+        lambda: store.update(Ref("ep", 9), SHORT),
+        lambda: store.delete(Ref("ep", 9)),
+        lambda: store.lock(Ref("ep", 9), True),
+    ):
+        with pytest.raises(UnknownRecordError, match="there is no ep 9"):
+            missing()
+
+
+def test_an_update_and_a_delete_meanwhile_leave_nothing_behind(bench):
+    """The record goes while its new text is being embedded: the update fails, and nothing is stored."""
+    store, raw = bench.open(), bench.raw()
+    ref = store.store(LONG, Scope()).ref
+    bench.embedder.before = lambda what, _: raw.execute("DELETE FROM memories") if what == "embed" else None
+    with pytest.raises(UnknownRecordError):
+        store.update(ref, OTHER)
+    for table in ("memories", "tasks", "record_vectors", "memories_fts"):
+        assert raw.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+
+
+def _spans(raw):
+    return raw.execute(
+        "SELECT substr(content, start_char + 1, end_char - start_char) FROM record_nodes"
+        " JOIN memories ON id = parent_id ORDER BY node_index"
+    ).fetchall()

@@ -1,0 +1,198 @@
+"""Creation, migration and what cannot be opened: sections 1 and 4, and "Bad input" of issue 2."""
+
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from overflow.errors import InputError, UnavailableError
+from overflow.store import MemoryStore, Scope, schema
+from overflow.store.errors import (
+    NewerSchemaError,
+    NotAStoreError,
+    ReadOnlyStoreError,
+    StoreBusyError,
+    StoreFullError,
+)
+
+#: Section 1 of the design, column for column: name, type, NOT NULL, default, place in the primary key.
+RECORD_NODES = [
+    ("parent_kind", "TEXT", 1, None, 1),
+    ("parent_id", "INTEGER", 1, None, 2),
+    ("node_index", "INTEGER", 1, None, 3),
+    ("start_char", "INTEGER", 1, None, 0),
+    ("end_char", "INTEGER", 1, None, 0),
+    ("token_count", "INTEGER", 1, None, 0),
+    ("window", "INTEGER", 1, None, 0),
+    ("embedding", "BLOB", 0, None, 0),
+    ("embedding_model", "TEXT", 1, "''", 0),
+]
+
+#: The store as it was before nodes: records and their lexical index.
+VERSION_1 = """
+CREATE TABLE memories (id INTEGER PRIMARY KEY AUTOINCREMENT, agent TEXT NOT NULL DEFAULT '', project TEXT NOT NULL
+    DEFAULT '', channel TEXT NOT NULL DEFAULT '', content TEXT NOT NULL, locked INTEGER NOT NULL DEFAULT 0, created_at
+    REAL NOT NULL DEFAULT 0, updated_at REAL NOT NULL DEFAULT 0, embedding BLOB, embedding_model TEXT);
+CREATE TABLE episodes (id INTEGER PRIMARY KEY AUTOINCREMENT, agent TEXT NOT NULL DEFAULT '', project TEXT NOT NULL
+    DEFAULT '', channel TEXT NOT NULL DEFAULT '', summary TEXT NOT NULL, locked INTEGER NOT NULL DEFAULT 0, created_at
+    REAL NOT NULL DEFAULT 0, updated_at REAL NOT NULL DEFAULT 0, embedding BLOB, embedding_model TEXT);
+INSERT INTO memories (agent, content, locked, created_at) VALUES ('agent', 'a short memory', 1, 5);
+INSERT INTO memories (agent, content, created_at) VALUES ('agent', 'one two three four five six seven. ', 6);
+INSERT INTO episodes (agent, summary, created_at) VALUES ('agent', 'eight nine ten eleven twelve thirteen', 7);
+PRAGMA user_version = 1;
+"""
+RECORDS = "SELECT * FROM memories UNION ALL SELECT * FROM episodes"
+
+
+def test_the_node_table_is_the_design_s_column_for_column(bench):
+    bench.open()
+    columns = [tuple(row[1:]) for row in bench.raw().execute("PRAGMA table_info(record_nodes)")]
+    assert columns == RECORD_NODES
+
+
+def test_opening_again_writes_nothing(bench):
+    bench.open()
+    raw = bench.raw()
+    before = raw.execute("PRAGMA data_version").fetchone()
+    bench.open()
+    assert raw.execute("PRAGMA data_version").fetchone() == before
+
+
+def test_a_version_1_database_keeps_its_records_and_gets_nodes(bench):
+    """Migration adds tables and triggers, and repair builds the nodes of records written before: section 3."""
+    raw = bench.raw()
+    raw.executescript(VERSION_1)
+    before = raw.execute(RECORDS).fetchall()
+    store = bench.open()
+    assert raw.execute(RECORDS).fetchall() == before
+    assert raw.execute("PRAGMA user_version").fetchone() == (schema.VERSION,)
+    assert [hit.ref.kind for hit in store.recall("eleven", Scope(), 1)] == ["ep"]
+    assert len(store.check_health().missing_nodes) == 2
+    assert store.repair().built == 2
+    assert raw.execute("SELECT DISTINCT parent_kind, parent_id FROM record_nodes").fetchall() == [("ep", 1), ("mem", 2)]
+    health = store.check_health()
+    assert (health.missing_nodes, health.findings) == ((), {})
+
+
+def test_a_newer_schema_is_left_alone(bench):
+    bench.open().close()
+    raw = bench.raw()
+    raw.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
+    with pytest.raises(NewerSchemaError, match="install the version that wrote it"):
+        bench.open()
+    assert raw.execute("PRAGMA user_version").fetchone() == (schema.VERSION + 1,)
+
+
+@pytest.mark.parametrize("content", [b"no database at all" * 100, b"SQLite format 3\0" + b"\xff" * 5_000])
+def test_a_file_that_is_no_database_is_named_and_kept(bench, content):
+    path = Path(bench.path("a.db"))
+    path.write_bytes(content)
+    with pytest.raises(NotAStoreError, match=re.escape(str(path))):
+        bench.open()
+    assert path.read_bytes() == content
+
+
+def test_tables_of_something_else_are_named(bench):
+    raw = bench.raw()
+    raw.execute("CREATE TABLE memories (id INTEGER PRIMARY KEY, body TEXT)")
+    with pytest.raises(NotAStoreError, match="its table memories lacks agent"):
+        bench.open()
+    assert raw.execute("SELECT count(*) FROM sqlite_master").fetchone() == (1,)
+
+
+def test_a_missing_directory_is_named(bench):
+    with pytest.raises(NotAStoreError, match="cannot be opened"):
+        bench.open("missing/a.db")
+
+
+def test_a_locked_database_is_named(bench):
+    store = bench.open(factory=_impatient)
+    raw = bench.raw()
+    raw.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreBusyError, match="locked by another process") as raised:
+        store.store("text", Scope())
+    assert isinstance(raised.value, UnavailableError)
+    raw.execute("ROLLBACK")
+    assert store.store("text", Scope()).ref.id == 1
+
+
+def test_a_full_disk_is_named_and_leaves_nothing_half_written(bench):
+    store = bench.open(factory=_small_disk)
+    with pytest.raises(StoreFullError, match="disk is full"):
+        for _ in range(1_000):
+            store.store("some words " * 400, Scope())
+    raw = bench.raw()
+    kept = raw.execute("SELECT count(*) FROM memories").fetchone()[0]
+    assert 0 < kept < 1_000
+    assert raw.execute("SELECT count(*) FROM memories_fts").fetchone() == (kept,)
+    assert raw.execute("SELECT count(*) FROM tasks").fetchone() == (kept,)
+    assert raw.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_a_read_only_database_is_named_and_still_read(bench):
+    bench.open().store("a few words", Scope())
+    store = bench.open(factory=_read_only)
+    assert [hit.ref.id for hit in store.recall("words", Scope(), 5)] == [1]
+    with pytest.raises(ReadOnlyStoreError, match="is read-only") as raised:
+        store.store("more", Scope())
+    assert isinstance(raised.value, InputError)
+
+
+def test_a_missing_or_altered_trigger_is_made_anew_on_open(bench):
+    bench.open()
+    raw = bench.raw()
+    triggers = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY name"
+    before = raw.execute(triggers).fetchall()
+    assert len(before) == 12
+    raw.execute("DROP TRIGGER memories_nodes_update")
+    raw.execute("DROP TRIGGER episodes_nodes_delete")
+    raw.execute("CREATE TRIGGER episodes_nodes_delete AFTER DELETE ON episodes BEGIN SELECT 1; END")
+    bench.open()
+    assert raw.execute(triggers).fetchall() == before
+
+
+def test_a_failed_open_leaves_no_half_made_schema(bench):
+    """The schema is one transaction: an error before any statement of it leaves an empty database."""
+
+    class Failing(sqlite3.Connection):
+        left = 0
+
+        def execute(self, *arguments):
+            Failing.left -= 1
+            if Failing.left == 0:
+                raise MemoryError
+            return super().execute(*arguments)
+
+    for number in range(3, 60):
+        Failing.left = number
+        name = f"{number}.db"
+        try:
+            MemoryStore(bench.path(name), bench.embedder, factory=Failing).close()
+        except MemoryError:
+            made = bench.raw(name).execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+            assert made in (0, _complete(bench)), number
+        else:
+            break
+    else:
+        raise AssertionError("no number of statements was enough")
+    assert number > 30
+
+
+def _complete(bench):
+    bench.open("complete.db")
+    return bench.raw("complete.db").execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+
+
+def _impatient(path, **options):
+    return sqlite3.Connection(path, **(options | {"timeout": 0}))
+
+
+def _small_disk(path, **options):
+    connection = sqlite3.Connection(path, **options)
+    connection.execute("PRAGMA max_page_count = 150")
+    return connection
+
+
+def _read_only(path, **options):
+    return sqlite3.Connection(f"file:{path}?mode=ro", uri=True, **options)
