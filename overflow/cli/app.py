@@ -16,7 +16,7 @@ from overflow.cli.output import shown
 from overflow.errors import HarnessError
 
 #: The commands, in the order of the help. Add a name, and the module with the command of that name.
-COMMANDS = ("divide",)
+COMMANDS = ("divide", "check")
 
 #: What a shell reports for a process ended by SIGINT, and by SIGPIPE.
 _INTERRUPTED = 130

@@ -11,10 +11,10 @@ from contextlib import ExitStack
 from typing import Any
 
 import click
-from overflow.cli.output import write_text
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from overflow.cli.output import write_text
 from overflow.errors import InputError
 
 _EXAMPLES = """
@@ -54,7 +54,7 @@ def check(
     saboteur: str | None,
     junit: str | None,
     json_path: str | None,
-) -> None:
+) -> int:
     """Check the six invariants of the Overflow Tree, and the laws beside them, on a memory store.
 
     Exits 0 when every law that could be asked holds, 1 when one is violated, 2 on bad usage, 3 when the subject or a
@@ -70,7 +70,7 @@ def check(
     if saboteur == "list":
         for each in SABOTEURS.values():
             click.echo(f"{each.name:26} {' '.join(sorted(each.expected)):44} {each.breaks}")
-        return
+        return 0
     laws = _laws(ids)
     chosen = PROFILES[profile]
     factory = subject_factory(subject)
@@ -113,7 +113,7 @@ def check(
         write_text(junit, report.junit(results, f"overflow.{runner.name}"))
     if json_path is not None:
         write_text(json_path, json.dumps(data, ensure_ascii=False, indent=1) + "\n")
-    raise SystemExit(1 if violated else 0)
+    return 1 if violated else 0
 
 
 def _laws(ids: Sequence[str]) -> list[Any]:

@@ -66,7 +66,7 @@ class RealText(AbstractContextManager["RealText"]):
 
 
 def _scenario(corpus: Corpus, model: Model, seed: int) -> Scenario:
-    """The corpus as one scenario: queries from heads and tails of its longest records, another language, and nothing."""
+    """The corpus as one scenario: queries from heads and tails of its longest records, in Japanese, and nothing."""
     # A longer document would be stored only in part, and checked for that by the law of the limit alone.
     documents = [document.text[:LENGTH_LIMIT] for document in corpus.records]
     if not documents:

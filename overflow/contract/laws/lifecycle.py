@@ -8,6 +8,7 @@ import random
 
 from overflow.contract.laws.facts import TABLES, check_fresh, refs_of, stored_text
 from overflow.contract.laws.law import expect, law
+from overflow.contract.strategies import scenarios
 from overflow.contract.subject import Ref, Subject
 from overflow.contract.world import World
 from overflow.embedding.script import Reply, Request
@@ -77,6 +78,7 @@ def _change(subject: Subject, ref: Ref, text: str, rng: random.Random) -> str | 
     "rewriting the same text keeps nodes",
     source="Overflow Tree, section 4",
     requires="store settle nodes text update",
+    scenarios=lambda: scenarios(kinds=("mem",)),
 )
 def same_text_keeps_nodes(world: World) -> None:
     """A write that leaves the text as it was is no change of it: the nodes stay, to the byte."""
@@ -99,6 +101,7 @@ def same_text_keeps_nodes(world: World) -> None:
     "a build never writes nodes of a text that is gone",
     source="Overflow Tree, sections 4 and 5.6",
     requires="store settle nodes text update delete",
+    scenarios=lambda: scenarios(kinds=("mem",)),
     evidence=("races",),
 )
 def compare_and_swap(world: World) -> None:
@@ -137,6 +140,7 @@ def compare_and_swap(world: World) -> None:
     if not mark:
         return
     world.evidence["races"] += 1
+    world.divided = True  # the update came between the embedding of two nodes
     if action == "delete":
         left = subject.nodes(victim)
         title = "a build wrote nodes of a deleted record"
