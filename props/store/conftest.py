@@ -1,7 +1,7 @@
 """A tiny embedder and a store over it, for the white-box tests of the reference store.
 
-The embedder is in process and deterministic, counts what it is asked, and fails when it is told to. Nothing here knows a
-law of the store.
+The embedder is in process and deterministic, counts what it is asked, and fails when it is told to. Nothing here knows
+a law of the store.
 """
 
 import sqlite3

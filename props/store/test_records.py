@@ -38,17 +38,20 @@ def test_a_write_makes_one_request(bench, put):
     assert bench.embedder.measured == []
 
 
-@given(text=st.sampled_from((SHORT, LONG)), queue=st.booleans(), known=st.booleans(), put=st.integers(0, 2))
-def test_status_is_queued_exactly_when_a_build_is_owed(bench, text, queue, known, put):
+@given(
+    text=st.sampled_from((SHORT, LONG)),
+    queue=st.booleans(),
+    known=st.booleans(),
+    how=st.sampled_from(("store", "archive", "update")),
+)
+def test_status_is_queued_exactly_when_a_build_is_owed(bench, text, queue, known, how):
     """It runs past the window, the queue is on and tokens are known: then, and only then, a task waits."""
     store, raw = bench.fresh(queue=queue)
     before = store.store("x", Scope()).ref
     if not known:
         bench.embedder.window = bench.unknown
-    if put == 2:
-        stored = store.update(before, text)
-    else:
-        stored = (store.store, store.archive_episode)[put](text, Scope())
+    put = {"store": store.store, "archive": store.archive_episode, "update": lambda text, _: store.update(before, text)}
+    stored = put[how](text, Scope())
     expected = queue and known and text == LONG
     assert stored.nodes == (Nodes("queued") if expected else None)
     tasks = raw.execute("SELECT type, kind, id FROM tasks").fetchall()

@@ -119,9 +119,13 @@ def test_a_locked_database_is_named(bench):
 
 def test_a_full_disk_is_named_and_leaves_nothing_half_written(bench):
     store = bench.open(factory=_small_disk)
-    with pytest.raises(StoreFullError, match="disk is full"):
+
+    def fill():
         for _ in range(1_000):
             store.store("some words " * 400, Scope())
+
+    with pytest.raises(StoreFullError, match="disk is full"):
+        fill()
     raw = bench.raw()
     kept = raw.execute("SELECT count(*) FROM memories").fetchone()[0]
     assert 0 < kept < 1_000
