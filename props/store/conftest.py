@@ -114,6 +114,14 @@ class Bench:
         self._opened.callback(connection.close)
         return connection
 
+    def texts_of_nodes(self, raw: sqlite3.Connection) -> str:
+        """The texts of all nodes of memories, joined in order."""
+        rows = raw.execute(
+            "SELECT content, start_char, end_char FROM record_nodes JOIN memories ON id = parent_id"
+            " ORDER BY id, node_index"
+        )
+        return "".join(text[start:end] for text, start, end in rows)
+
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:

@@ -133,7 +133,7 @@ def test_an_update_replaces_text_and_vector_and_queues_anew(bench):
     head = OTHER[: bench.embedder.window.measure([OTHER])[0].window_end_char]
     assert np.array_equal(vector, bench.embedder.vectors([head])[0])
     store.drain()
-    assert "".join(row[0] for row in _spans(raw)) == OTHER
+    assert bench.texts_of_nodes(raw) == OTHER
 
 
 def test_a_locked_record_refuses_update_and_delete_and_gets_nodes(bench):
@@ -148,7 +148,7 @@ def test_a_locked_record_refuses_update_and_delete_and_gets_nodes(bench):
         with pytest.raises(LockedRecordError, match="mem 1 is locked; unlock it first"):
             refused()
     assert store.drain().built == 1
-    assert "".join(row[0] for row in _spans(raw)) == LONG
+    assert bench.texts_of_nodes(raw) == LONG
     store.lock(ref, False)
     store.delete(ref)
     assert raw.execute("SELECT count(*) FROM record_nodes").fetchone() == (0,)
@@ -174,10 +174,3 @@ def test_an_update_and_a_delete_meanwhile_leave_nothing_behind(bench):
         store.update(ref, OTHER)
     for table in ("memories", "tasks", "record_vectors", "memories_fts"):
         assert raw.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
-
-
-def _spans(raw):
-    return raw.execute(
-        "SELECT substr(content, start_char + 1, end_char - start_char) FROM record_nodes"
-        " JOIN memories ON id = parent_id ORDER BY node_index"
-    ).fetchall()

@@ -1,0 +1,122 @@
+"""What a build writes: the division's own spans, each with its own vector, at the cost issue 2 sets."""
+
+import pydoc_data.topics
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overflow.contract.strategies import long_texts, windows
+from overflow.division import WindowTooSmallError, divide
+from overflow.embedding.wordllama import WordllamaEmbedder
+from overflow.store import MemoryStore, Ref, Scope
+from overflow.store.records import LENGTH_LIMIT
+
+ROWS = (
+    "SELECT start_char, end_char, token_count, window, embedding, embedding_model FROM record_nodes ORDER BY node_index"
+)
+
+
+@given(data=st.data())
+def test_nodes_are_the_division_s_spans_with_their_own_vectors(bench, data):
+    """Every row is a span that `divide` gives with the same window, embedded alone; nothing else is written."""
+    window = data.draw(windows(kinds=("words", "chars", "bytes", "triples", "visible", "pairs")))
+    text = data.draw(long_texts(window, 6))
+    store, raw = bench.fresh()
+    bench.embedder.window = window
+    ref = store.store(text, Scope()).ref
+    before = raw.execute("SELECT * FROM memories").fetchall()
+    store.drain()
+    try:
+        spans = divide(text, window).spans
+    except WindowTooSmallError:
+        spans = ()
+    vectors = bench.embedder.vectors([text[span.start : span.end] for span in spans])
+    expected = [
+        (span.start, span.end, span.token_count, span.window, vector.astype("<f4").tobytes(), "tiny-1")
+        for span, vector in zip(spans, vectors, strict=True)
+    ]
+    assert raw.execute(ROWS).fetchall() == expected
+    assert raw.execute("SELECT * FROM memories").fetchall() == before
+    assert [store.contents(ref, Scope(), index) for index in range(len(spans))] == [
+        text[span.start : span.end] for span in spans
+    ]
+    assert store.contents(ref, Scope(), len(spans)) is None
+
+
+@given(names=st.tuples(*[st.sampled_from((None, "tiny-1", "tiny-2"))] * 2))
+def test_nodes_of_another_model_are_missing_and_made_anew(bench, names):
+    """An absent identity is a value of its own: '' in the table, equal to itself, different from every name."""
+    store, raw = bench.fresh()
+    bench.embedder.name = names[0]
+    ref = store.store("one two three four five six", Scope()).ref
+    store.drain()
+    bench.embedder.name = names[1]
+    store.refresh_model()
+    same = names[0] == names[1]
+    assert (store.quote(ref, "six", Scope()).node is None) == (not same)
+    assert store.check_health().missing_nodes == (() if same else (ref,))
+    assert store.repair().built == (not same)
+    models = raw.execute("SELECT DISTINCT embedding_model FROM record_nodes UNION SELECT embedding_model FROM memories")
+    assert models.fetchall() == [(names[1] or "",)]
+    assert store.quote(ref, "six", Scope()).node is not None
+
+
+class CountingEmbedder:
+    """A real model that counts what it is asked, in characters and requests."""
+
+    def __init__(self):
+        self._model = WordllamaEmbedder()
+        self.characters, self.requests = Counter(), Counter()
+
+    def identity(self):
+        return self._model.identity()
+
+    def embed(self, texts):
+        return self._model.embed(self._counted("embed", texts))
+
+    def measure(self, texts):
+        return self._model.measure(self._counted("measure", texts))
+
+    def _counted(self, what, texts):
+        self.characters[what] += sum(map(len, texts))
+        self.requests[what] += 1
+        return texts
+
+
+PROSE = " ".join(" ".join(topic.split()) for topic in pydoc_data.topics.topics.values())
+
+
+@pytest.mark.parametrize("start", [0, 100_000, 200_000, 300_000])
+def test_a_build_measures_at_most_1_6_characters_for_each(bench, start):
+    """Spans get their count with their vector, so that only what follows is measured: issue 2, "Linear cost"."""
+    text = PROSE[start : start + LENGTH_LIMIT]
+    embedder = CountingEmbedder()
+    with MemoryStore(bench.path("a.db"), embedder) as store:
+        ref = store.store(text, Scope()).ref
+        assert embedder.characters == {"embed": LENGTH_LIMIT}
+        assert store.drain().built == 1
+        nodes = _count(bench, ref)
+    assert nodes >= 5
+    assert embedder.characters["measure"] <= 1.6 * LENGTH_LIMIT
+    assert embedder.characters["embed"] <= 2.1 * LENGTH_LIMIT
+    assert embedder.requests["measure"] <= 1.1 * nodes + 2
+
+
+def test_a_backlog_shares_its_requests(bench):
+    """Repair divides records side by side: 50 of them take at most 0.15 requests a node."""
+    embedder = CountingEmbedder()
+    with MemoryStore(bench.path("a.db"), embedder, queue=False) as store:
+        for number in range(50):
+            store.store(PROSE[4_000 * number :][:LENGTH_LIMIT], Scope())
+        embedder.requests.clear()
+        assert store.repair().built == 50
+        nodes = bench.raw().execute("SELECT count(*) FROM record_nodes").fetchone()[0]
+        assert nodes > 250
+        assert embedder.requests.total() <= 0.15 * nodes
+
+
+def _count(bench, ref: Ref) -> int:
+    sql = "SELECT count(*) FROM record_nodes WHERE parent_kind = ? AND parent_id = ?"
+    return bench.raw().execute(sql, (ref.kind, ref.id)).fetchone()[0]

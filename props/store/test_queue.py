@@ -1,0 +1,182 @@
+"""The queue: leases, back-off, giving up, and what becomes of a task whose record or server changed meanwhile."""
+
+import pytest
+
+from overflow.store import Drained, Scope
+from overflow.store.queue import BACK_OFF, BACK_OFF_FACTOR, LEASE, MAX_ATTEMPTS
+from overflow.tokens.synthetic import SyntheticWindow
+
+LONG = "one two three four five six seven eight nine. "
+OTHER = "other words that run well past the window too. "
+TASKS = "SELECT kind, id, attempts, due_at, lease_until, last_error FROM tasks ORDER BY kind, id"
+
+
+def test_a_queued_record_is_built_once(bench):
+    store, raw = bench.open(), bench.raw()
+    ref = store.store(LONG, Scope()).ref
+    raw.execute("UPDATE memories SET content = content || 'more'")
+    store.update(ref, LONG)
+    assert raw.execute("SELECT count(*) FROM tasks").fetchone() == (1,), "a record waits once, however often it changes"
+    assert store.drain() == Drained(built=1, failed=0)
+    assert raw.execute(TASKS).fetchall() == []
+    asked = len(bench.embedder.embedded)
+    assert store.drain() == Drained(built=0, failed=0)
+    assert len(bench.embedder.embedded) == asked
+
+
+def test_a_short_raw_change_is_queued_and_builds_nothing(bench):
+    """A trigger cannot measure; the worker finds that the record fits."""
+    store, raw = bench.open(), bench.raw()
+    store.store(LONG, Scope())
+    store.drain()
+    raw.execute("UPDATE memories SET content = 'short'")
+    assert raw.execute(TASKS).fetchall() == [("mem", 1, 0, 0.0, None, None)]
+    assert store.drain() == Drained(built=0, failed=0)
+    assert raw.execute(TASKS).fetchall() == raw.execute("SELECT * FROM record_nodes").fetchall() == []
+
+
+def test_with_the_queue_off_nothing_is_built_until_it_is_on(bench):
+    store, raw = bench.open(queue=False), bench.raw()
+    store.store(LONG, Scope())
+    raw.execute("UPDATE memories SET content = ?", (OTHER,))
+    assert store.drain() == Drained(0, 0)
+    assert raw.execute("SELECT * FROM record_nodes").fetchall() == []
+    store.queue = True
+    assert store.drain() == Drained(built=1, failed=0)
+
+
+def test_a_failing_task_backs_off_and_is_given_up(bench):
+    """Each attempt waits longer; the last one ends the task, and the health check still finds its record."""
+    store, raw = bench.open(), bench.raw()
+    ref = store.store(LONG, Scope()).ref
+    bench.embedder.away = True
+    for attempt in range(1, MAX_ATTEMPTS):
+        assert store.drain() == Drained(built=0, failed=1)
+        due = bench.clock.now + BACK_OFF * BACK_OFF_FACTOR ** (attempt - 1)
+        assert raw.execute(TASKS).fetchall() == [("mem", 1, attempt, due, None, "the tiny embedder is away")]
+        bench.clock.now = due - 0.001
+        assert store.drain() == Drained(0, 0), "not due yet"
+        bench.clock.now = due
+    assert store.drain() == Drained(built=0, failed=1)
+    assert raw.execute(TASKS).fetchall() == []
+    bench.embedder.away = False
+    assert store.check_health().missing_nodes == (ref,)
+    assert store.repair().built == 1
+
+
+def test_one_text_the_server_refuses_fails_alone(bench):
+    store, raw = bench.open(), bench.raw()
+    refs = [store.store(f"{LONG}{word}", Scope()).ref for word in ("first", "poison", "last")]
+    bench.embedder.refuse = lambda text: "poison" in text
+    assert store.drain() == Drained(built=2, failed=1)
+    assert raw.execute("SELECT DISTINCT parent_id FROM record_nodes").fetchall() == [(1,), (3,)]
+    assert [row[:2] for row in raw.execute(TASKS)] == [("mem", refs[1].id)]
+
+
+def test_a_server_that_is_away_is_asked_little(bench):
+    """Twenty records that wait cost two requests, not one each."""
+    store = bench.open()
+    for number in range(20):
+        store.store(f"{LONG}{number}", Scope())
+    bench.embedder.away = True
+    bench.embedder.measured.clear()
+    assert store.drain() == Drained(built=0, failed=20)
+    assert [len(texts) for texts in bench.embedder.measured] == [20, 1]
+
+
+def test_a_lease_holds_and_runs_out(bench):
+    """A worker that is killed while building leaves its claim; another takes the task when the lease is over."""
+    store, raw = bench.open(), bench.raw()
+    store.store(LONG, Scope())
+
+    class Killed(BaseException):
+        pass
+
+    def kill(what, _texts):
+        if what == "measure":
+            raise Killed
+
+    bench.embedder.before = kill
+    with pytest.raises(Killed):
+        store.drain()
+    bench.embedder.before = lambda *_: None
+    assert raw.execute(TASKS).fetchall() == [("mem", 1, 1, 0.0, bench.clock.now + LEASE, None)]
+    other = bench.open()
+    assert other.drain() == Drained(0, 0)
+    bench.clock.now += LEASE
+    assert other.drain() == Drained(built=1, failed=0)
+
+
+def test_a_build_that_kills_every_worker_is_given_up(bench):
+    store, raw = bench.open(), bench.raw()
+    ref = store.store(LONG, Scope()).ref
+    raw.execute("UPDATE tasks SET attempts = ?, lease_until = 0", (MAX_ATTEMPTS,))
+    assert store.drain() == Drained(0, 0)
+    assert raw.execute(TASKS).fetchall() == []
+    assert raw.execute("SELECT work, parent_id, attempts FROM failures").fetchall() == [("nodes", ref.id, 1)]
+
+
+def test_a_record_that_changes_while_it_is_built_is_built_anew(bench):
+    """The nodes of the old text are not written, and the new text waits in a task of its own."""
+    store, raw = bench.open(), bench.raw()
+    store.store(LONG, Scope())
+    seen = []
+
+    def change(what, _texts):
+        if what == "embed" and not seen:
+            seen.append(what)
+            raw.execute("UPDATE memories SET content = ?", (OTHER,))
+
+    bench.embedder.before = change
+    assert store.drain() == Drained(built=1, failed=0)
+    assert seen
+    assert bench.texts_of_nodes(raw) == OTHER
+
+
+def test_a_record_that_goes_while_it_is_built_leaves_nothing(bench):
+    store, raw = bench.open(), bench.raw()
+    store.store(LONG, Scope())
+    bench.embedder.before = lambda what, _: raw.execute("DELETE FROM memories") if what == "embed" else None
+    assert store.drain() == Drained(0, 0)
+    for table in ("record_nodes", "node_sets", "tasks", "failures"):
+        assert raw.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+
+
+def test_a_model_that_changes_while_it_builds_writes_nothing(bench):
+    store, raw = bench.open(), bench.raw()
+    store.store(LONG, Scope())
+    bench.embedder.before = lambda what, _: store.refresh_model() if what == "embed" else None
+    assert store.drain() == Drained(0, 0)
+    assert raw.execute("SELECT count(*) FROM record_nodes").fetchone() == (0,)
+    bench.embedder.before = lambda *_: None
+    bench.embedder.name = "tiny-2"
+    bench.clock.now += BACK_OFF
+    assert store.drain() == Drained(built=1, failed=0)
+    assert raw.execute("SELECT DISTINCT embedding_model FROM record_nodes").fetchall() == [("tiny-2",)]
+
+
+def test_unknown_tokens_end_a_task_without_a_failure(bench):
+    """Unknown is no failure of the record: repair builds it once tokens are known."""
+    store, raw = bench.open(), bench.raw()
+    store.store(LONG, Scope())
+    bench.embedder.window = bench.unknown
+    store.drain()
+    assert raw.execute(TASKS).fetchall() == raw.execute("SELECT * FROM failures").fetchall() == []
+    bench.embedder.window = SyntheticWindow("words", 4)
+    assert store.repair().built == 1
+
+
+def test_a_record_that_cannot_be_divided_ends_its_task_and_is_named(bench):
+    """No character of it fits the window: a named error, no nodes, quoted from its start, and no other held up."""
+    store, raw = bench.open(), bench.raw()
+    bench.embedder.window = SyntheticWindow("triples", 2)
+    bad = store.store("ab\u6f22\u5b57", Scope()).ref
+    good = store.store("only letters here", Scope()).ref
+    assert store.drain() == Drained(built=1, failed=1)
+    assert raw.execute("SELECT DISTINCT parent_id FROM record_nodes").fetchall() == [(good.id,)]
+    health = store.check_health()
+    assert (health.missing_nodes, health.findings) == ((bad,), {"undividable": (bad,)})
+    quote = store.quote(bad, "ab", Scope())
+    assert (quote.start, quote.text, quote.node) == (0, "ab\u6f22\u5b57", None)
+    store.update(bad, "now letters")
+    assert store.check_health().findings == {}
