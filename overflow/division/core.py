@@ -92,9 +92,8 @@ class _Asking:
 
     def settled(self, reading: Reading) -> Steps[Reading]:
         """Widen the probe until its report stands for the whole rest."""
-        earlier = None
-        while (end := wider_end(self._text, reading, earlier)) is not None:
-            earlier, reading = reading, (yield from self._probe(reading.start, end, reading.density))
+        while (end := wider_end(self._text, reading)) is not None:
+            reading = yield from self._probe(reading.start, end, reading.density)
         return reading
 
     def cut(self, start: int, close: int, window: int) -> int:

@@ -21,13 +21,20 @@ _ROOM = 0.05
 # (some drop the rarer kinds), and the next word begun, because `.\n` and `.\n\n` can be one token each. In writing
 # without spaces: a punctuation mark with a letter after it, twice, because some tokenizers join a mark to the letters
 # that follow (`。今天`), and none goes on past the next mark.
+_BETWEEN_WORDS = r"\S[ \t\r\n\u3000]+\S"
 _MARK_AND_LETTER = r"[!-/:-@\[-^`{-~、。，．！？；：「」『』（）【】《》・…][^\W\d_]"
-_CLEAN_BREAK = re.compile(rf"\S[ \t\r\n\u3000]+\S|{_MARK_AND_LETTER}(?s:.)*?{_MARK_AND_LETTER}")
-
-#: A run without any break that is longer than each limit tokenizers set themselves on a word (WordPiece gives up at 100
-#: code points) or a token. Past it, more text can matter only through the run's length, as in `====`, where a tokenizer
-#: may put the shorter token first.
+#: Each kind of clean break, and how far behind the close it is looked for (code points). White space comes first where
+#: writing has it, that is within a word with all its marks.
+_CLEAN_BREAKS = (
+    (re.compile(_BETWEEN_WORDS), 128),
+    (re.compile(rf"{_BETWEEN_WORDS}|{_MARK_AND_LETTER}(?s:.)*?{_MARK_AND_LETTER}"), 1024),
+)
+#: A run without any break says enough when it is longer than each limit that tokenizers set themselves on a word
+#: (WordPiece gives up at 100 code points) or a token.
 _UNBROKEN = 1024
+#: But in a repetition the first token may depend on how long all of it is: some tokenizers put the shorter token of
+#: `=====` first. No token in use covers two repetitions of more code points than this.
+_PERIOD = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +64,23 @@ def next_end(text: str, start: int, density: Density) -> int:
     return density.advance(text, start, density.window * _MARGIN)
 
 
-def wider_end(text: str, reading: Reading, earlier: Reading | None) -> int | None:
-    """Where a probe must end that says more than `reading`; None when `reading` stands for the whole rest.
-
-    `earlier` is the probe before it from the same start, if any.
-    """
-    report = reading.report
+def wider_end(text: str, reading: Reading) -> int | None:
+    """Where a probe must end that says more than `reading`; None when `reading` stands for the whole rest."""
+    report, close = reading.report, reading.close
     if reading.end == len(text):
         return None
     if not report.truncated:
         missing = report.window - report.count
         return reading.density.advance(text, reading.end, missing * _MARGIN + report.window * _ROOM)
-    clean = _CLEAN_BREAK.search(text, reading.close, reading.close + _UNBROKEN)
-    if clean:
-        return clean.end() if clean.end() > reading.end else None
-    if reading.end <= reading.close + _UNBROKEN:
-        return min(len(text), reading.close + _UNBROKEN + 1)
-    if earlier is None or earlier.end + 1 != reading.end:
-        # Two lengths with no common divisor: agreement cannot come from the length of a repeated run.
-        return reading.end + 1
-    if earlier.report.truncated and earlier.close == reading.close:
-        return None
-    return min(len(text), 2 * reading.end - reading.start)
+    for pattern, distance in _CLEAN_BREAKS:
+        if clean := pattern.search(text, close, close + distance):
+            enough = clean.end()
+            break
+    else:
+        repeats = _repeats(text[close + _UNBROKEN // 2 : close + _UNBROKEN])
+        enough = len(text) if repeats else min(len(text), close + _UNBROKEN)
+    return enough if enough > reading.end else None
+
+
+def _repeats(text: str) -> bool:
+    return any(text[period:] == text[:-period] for period in range(1, _PERIOD + 1))
