@@ -32,12 +32,12 @@ DIMENSIONS = 16
 
 @dataclass
 class TinyEmbedder:
-    """A window of 4 words. `refuse` is asked for each text, and one it refuses fails the whole request."""
+    """A window of 4 words. `refuse` is asked of each request's kind and texts; one it refuses fails all of it."""
 
     window: TokenWindow = field(default_factory=lambda: SyntheticWindow("words", 4))
     name: str | None = "tiny-1"
     away: bool = False
-    refuse: Callable[[str], bool] = lambda _: False
+    refuse: Callable[[str, str], bool] = lambda _what, _text: False
     before: Callable[[str, Sequence[str]], None] = lambda _what, _texts: None
     embedded: list[list[str]] = field(default_factory=list)
     measured: list[list[str]] = field(default_factory=list)
@@ -68,7 +68,7 @@ class TinyEmbedder:
 
     def _answer(self, what: str, texts: Sequence[str]) -> None:
         self.before(what, texts)
-        if self.away or any(map(self.refuse, texts)):
+        if self.away or any(self.refuse(what, text) for text in texts):
             raise UnavailableError("the tiny embedder is away")
 
 

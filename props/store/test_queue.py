@@ -67,7 +67,7 @@ def test_a_failing_task_backs_off_and_is_given_up(bench):
 def test_one_text_the_server_refuses_fails_alone(bench):
     store, raw = bench.open(), bench.raw()
     refs = [store.store(f"{LONG}{word}", Scope()).ref for word in ("first", "poison", "last")]
-    bench.embedder.refuse = lambda text: "poison" in text
+    bench.embedder.refuse = lambda _, text: "poison" in text
     assert store.drain() == Drained(built=2, failed=1)
     assert raw.execute("SELECT DISTINCT parent_id FROM record_nodes").fetchall() == [(1,), (3,)]
     assert [row[:2] for row in raw.execute(TASKS)] == [("mem", refs[1].id)]

@@ -1,0 +1,298 @@
+"""Health names each kind of damage, and only what is damaged; repair mends it, bounded, and touches nothing else."""
+
+import pytest
+
+from overflow.store import Health, Ref, Scope
+from overflow.store.health import FINDINGS
+from overflow.store.repair import RUN_LIMIT
+from overflow.tokens.synthetic import SyntheticWindow
+
+LONG = "one two three four five six seven eight nine. "
+SAME_LENGTH = "One two three four five six seven eight nine. "
+VICTIM = Ref("mem", 1)
+CALM = Health((), {})
+
+#: SQL that damages memory 1 behind the triggers, what health then names, and whether its nodes are missing.
+DAMAGE = {
+    "a node deleted": (
+        "DELETE FROM record_nodes WHERE parent_kind = 'mem' AND parent_id = 1 AND node_index = 1",
+        {"edited_nodes"},
+        True,
+    ),
+    "a start moved": (
+        "UPDATE record_nodes SET start_char = start_char + 1 WHERE parent_kind = 'mem' AND parent_id = 1",
+        {"edited_nodes"},
+        True,
+    ),
+    "a vector removed": (
+        "UPDATE record_nodes SET embedding = NULL WHERE parent_kind = 'mem' AND parent_id = 1",
+        {"edited_nodes"},
+        True,
+    ),
+    "a vector changed": (
+        "UPDATE record_nodes SET embedding = zeroblob(64) WHERE parent_kind = 'mem' AND parent_id = 1",
+        {"edited_nodes"},
+        True,
+    ),
+    "a count changed": (
+        "UPDATE record_nodes SET token_count = 1 WHERE parent_kind = 'mem' AND parent_id = 1",
+        {"edited_nodes"},
+        True,
+    ),
+    "a count that is no number": (
+        "UPDATE record_nodes SET token_count = 'x' WHERE parent_kind = 'mem' AND parent_id = 1",
+        {"edited_nodes"},
+        True,
+    ),
+    "a model claimed": (
+        "UPDATE record_nodes SET embedding_model = 'y' WHERE parent_kind = 'mem' AND parent_id = 1",
+        {"edited_nodes"},
+        True,
+    ),
+    "a node added": (
+        "INSERT INTO record_nodes SELECT parent_kind, parent_id, 99, start_char, end_char, token_count, window,"
+        " embedding, embedding_model FROM record_nodes WHERE parent_kind = 'mem' AND parent_id = 1 AND node_index = 0",
+        {"edited_nodes"},
+        True,
+    ),
+    "nodes of a short record": (
+        "INSERT INTO record_nodes VALUES ('mem', 2, 0, 0, 5, 2, 4, x'00', 'tiny-1')",
+        {"edited_nodes", "needless_nodes"},
+        False,
+    ),
+    "digests removed": ("DELETE FROM node_sets", {"edited_nodes"}, True),
+    "all nodes removed": ("DELETE FROM record_nodes", set(), True),
+    "another text of the same length": (
+        f"UPDATE memories SET content = '{SAME_LENGTH}' WHERE id = 1",
+        {"stale_nodes", "stale_vectors", "stale_index", "missing_triggers"},
+        True,
+    ),
+    "a text that fits": (
+        "UPDATE memories SET content = 'short' WHERE id = 1",
+        {"stale_nodes", "stale_vectors", "stale_index", "needless_nodes", "missing_triggers"},
+        False,
+    ),
+    "a record deleted": (
+        "DELETE FROM memories WHERE id = 1",
+        {"orphan_nodes", "stale_index", "missing_triggers"},
+        False,
+    ),
+    "nodes of nothing": (
+        "INSERT INTO record_nodes VALUES ('note', 7, 0, 0, 5, 2, 4, x'00', 'tiny-1')",
+        {"orphan_nodes"},
+        False,
+    ),
+    "digests of nothing": ("INSERT INTO node_sets VALUES ('mem', 9, 'x', 'y')", {"orphan_nodes"}, False),
+    "a vector lost": ("UPDATE memories SET embedding = NULL WHERE id = 1", {"missing_vectors"}, False),
+    "a vector of another model": (
+        "UPDATE memories SET embedding_model = 'other' WHERE id = 1",
+        {"missing_vectors"},
+        False,
+    ),
+    "a vector cut short": ("UPDATE memories SET embedding = x'0011' WHERE id = 1", {"missing_vectors"}, False),
+    "an index entry lost": ("DELETE FROM memories_fts WHERE rowid = 1", {"stale_index"}, False),
+    "an index entry of nothing": ("INSERT INTO memories_fts (rowid, text) VALUES (8, 'ghost')", {"stale_index"}, False),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_each_kind_of_damage_is_named_and_mended(bench, damage):
+    """What no trigger saw is found by its name; one repair mends it; no other record's rows change."""
+    sql, expected, missing = DAMAGE[damage]
+    store, raw = bench.open(), bench.raw()
+    for put in (store.store, store.archive_episode):
+        for text in (LONG, "short one"):
+            put(text, Scope())
+    store.drain()
+    assert store.check_health() == CALM
+    others = _others(raw)
+    texts = raw.execute("SELECT kind, id, text, locked, updated_at FROM records WHERE NOT (kind = 'mem' AND id = 1)")
+    before = texts.fetchall()
+    if "missing_triggers" in expected:
+        for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            raw.execute(f"DROP TRIGGER {name}")
+    raw.execute(sql)
+    health = store.check_health()
+    assert set(health.findings) == expected
+    affected = {ref for refs in health.findings.values() for ref in refs}
+    if damage in ("digests removed", "all nodes removed"):
+        assert set(health.missing_nodes) == {Ref("ep", 1), Ref("mem", 1)}
+    else:
+        assert health.missing_nodes == ((VICTIM,) if missing else ())
+        assert not affected - {VICTIM, Ref("mem", 2), Ref("note", 7), Ref("mem", 9), Ref("mem", 8)}
+    assert store.check_health() == health, "looking changes nothing"
+    repaired = store.repair()
+    assert repaired.built == len(health.missing_nodes)
+    assert store.check_health() == CALM
+    assert _others(raw) == others or damage in ("digests removed", "all nodes removed")
+    assert (
+        raw.execute(
+            "SELECT kind, id, text, locked, updated_at FROM records WHERE NOT (kind = 'mem' AND id = 1)"
+        ).fetchall()
+        == before
+    )
+
+
+def test_every_kind_of_finding_is_tested():
+    named = set().union(*(kinds for _, kinds, _ in DAMAGE.values()))
+    elsewhere = {"other_model", "other_window", "unreadable_text", "unknown_tokens", "undividable"}
+    assert named | elsewhere == set(FINDINGS)
+
+
+@pytest.mark.parametrize("value", [b"\xff\xfe" + LONG.encode(), b"caf\xe9 " * 6])
+@pytest.mark.parametrize("as_text", [True, False])
+def test_an_unreadable_row_is_named_read_with_replacements_and_never_mended(bench, value, as_text):
+    """Invariant 2: its nodes are those of the text as it is read; the row stays as it is, and so does the finding."""
+    store, raw = bench.open(), bench.raw()
+    bad, good = store.store("x", Scope()).ref, store.store(LONG, Scope()).ref
+    raw.execute(f"UPDATE memories SET content = {'CAST(? AS TEXT)' if as_text else '?'} WHERE id = 1", (value,))
+    store.drain()
+    store.repair()
+    text = value.decode("utf-8", "replace")
+    assert store.contents(bad, Scope()) == text
+    assert store.contents(bad, Scope(), 0) == text[: len(store.contents(bad, Scope(), 0))] != ""
+    assert store.contents(good, Scope(), 0) == "one two three "
+    assert store.recall("one two", Scope(), 1)[0].ref == good
+    health = store.check_health()
+    assert health == Health((), {"unreadable_text": (bad,)})
+    raw.text_factory = bytes
+    stored = raw.execute("SELECT content, typeof(content) FROM memories WHERE id = 1").fetchone()
+    assert stored == (value, b"text" if as_text else b"blob")
+
+
+def test_a_window_that_grew_or_shrank_is_found_without_another_name(bench):
+    """The window itself tells: what fits now has needless nodes, what does not is cut anew."""
+    store, raw = bench.open(), bench.raw()
+    short, long = store.store(LONG, Scope()).ref, store.store(LONG * 5, Scope()).ref
+    store.drain()
+    bench.embedder.window = SyntheticWindow("words", 9)
+    health = store.check_health()
+    assert health == Health((long,), {"other_window": (short, long), "needless_nodes": (short,)})
+    assert store.quote(long, "nine", Scope()).node is None, "nodes cut against another window are not quoted"
+    repaired = store.repair()
+    assert (repaired.built, repaired.removed) == (1, 1)
+    assert store.check_health() == CALM
+    assert raw.execute("SELECT DISTINCT parent_id, window FROM record_nodes").fetchall() == [(long.id, 9)]
+    bench.embedder.window = SyntheticWindow("words", 2)
+    assert store.check_health().missing_nodes == (short, long)
+    assert store.repair().built == 2
+    assert store.check_health() == CALM
+
+
+def test_unknown_tokens_are_named_and_nothing_is_claimed(bench):
+    store = bench.open(queue=False)
+    refs = tuple(store.store(text, Scope()).ref for text in (LONG, "short"))
+    bench.embedder.window = bench.unknown
+    assert store.check_health() == Health((), {"unknown_tokens": refs})
+    assert store.repair().built == 0
+    bench.embedder.away = True
+    assert store.check_health() == Health((), {"unknown_tokens": refs}), "a server that is away is no error"
+
+
+def test_one_text_the_server_refuses_leaves_the_others_checked(bench):
+    store = bench.open(queue=False)
+    refs = [store.store(f"{LONG}{word}", Scope()).ref for word in ("a", "poison", "b")]
+    bench.embedder.refuse = lambda _, text: "poison" in text
+    assert store.check_health() == Health((refs[0], refs[2]), {"unknown_tokens": (refs[1],)})
+    assert store.repair().built == 2
+
+
+def test_records_whose_nodes_are_current_are_not_measured(bench):
+    """A check of a divided store costs the one text that tells the window."""
+    store = bench.open()
+    for number in range(5):
+        store.store(f"{LONG}{number}", Scope())
+    store.drain()
+    bench.embedder.measured.clear()
+    assert store.check_health() == CALM
+    assert [len(texts) for texts in bench.embedder.measured] == [1]
+
+
+def test_one_run_builds_at_most_50_and_runs_converge(bench):
+    store, raw = bench.open(queue=False), bench.raw()
+    refs = [store.store(f"{LONG}{number}", Scope()).ref for number in range(RUN_LIMIT + 7)]
+    for ref in refs:
+        store.lock(ref, True)
+    assert [store.repair().built for _ in range(3)] == [50, 7, 0]
+    assert store.check_health() == CALM
+    assert raw.execute("SELECT count(DISTINCT parent_id) FROM record_nodes").fetchone() == (len(refs),)
+
+
+@pytest.mark.parametrize("poisoned", [set(range(60)), set(range(0, 120, 2)), set(range(3, 113))])
+def test_records_that_always_fail_keep_no_other_out(bench, poisoned):
+    """More failing records than one run takes, standing first: the others are built all the same."""
+    store, raw = bench.open(queue=False), bench.raw()
+    bench.embedder.window = SyntheticWindow("words", 2)
+    raw.execute("BEGIN")
+    for number in range(120):
+        text = f"a b c{' poison' if number in poisoned else ''} {number}"
+        raw.execute("INSERT INTO memories (agent, content) VALUES ('agent', ?)", (text,))
+    raw.execute("COMMIT")
+    bench.embedder.refuse = lambda what, text: what == "embed" and "poison" in text
+    assert len(store.check_health().missing_nodes) == 120
+    for _ in range(8):
+        store.repair()
+    left = {ref.id - 1 for ref in store.check_health().missing_nodes}
+    assert left == poisoned
+    bench.embedder.refuse = lambda *_: False
+    while store.repair().built:
+        pass
+    while store.repair().embedded:
+        pass
+    assert store.check_health() == CALM
+    assert raw.execute("SELECT count(*) FROM failures").fetchone() == (0,)
+
+
+def test_repair_embeds_at_most_50_vectors_a_run(bench):
+    store = bench.open()
+    bench.embedder.away = True
+    for number in range(RUN_LIMIT + 3):
+        store.store(f"w{number}", Scope())
+    bench.embedder.away = False
+    assert [store.repair().embedded for _ in range(3)] == [50, 3, 0]
+    assert store.check_health() == CALM
+
+
+def test_a_record_changed_while_repair_builds_is_left_to_the_next_run(bench):
+    store, raw = bench.open(queue=False), bench.raw()
+    ref = store.store(LONG, Scope()).ref
+    seen = []
+
+    def change(what, _texts):
+        if what == "embed" and not seen:
+            seen.append(what)
+            raw.execute("UPDATE memories SET content = ?", (SAME_LENGTH,))
+
+    bench.embedder.before = change
+    assert store.repair().built == 0
+    assert raw.execute("SELECT * FROM record_nodes").fetchall() == []
+    assert store.check_health().missing_nodes == (ref,)
+    assert store.repair().built == 1
+    assert bench.texts_of_nodes(raw) == SAME_LENGTH
+
+
+def test_no_lock_is_held_while_repair_divides_and_embeds(bench):
+    """Section 3: "divided and embedded before the write lock is taken"."""
+    store, raw = bench.open(queue=False), bench.raw()
+    for number in range(3):
+        store.store(f"{LONG}{number}", Scope())
+    raw.execute("PRAGMA busy_timeout = 0")
+    asked = []
+
+    def write(what, _texts):
+        raw.execute("INSERT INTO episodes (agent, summary) VALUES ('other', 'x')")
+        asked.append(what)
+
+    bench.embedder.before = write
+    assert store.repair().built == 3
+    assert {"embed", "measure"} <= set(asked)
+    store.queue = True
+    store.store(LONG, Scope())
+    assert store.drain().built == 1
+
+
+def _others(raw):
+    return raw.execute(
+        "SELECT * FROM record_nodes WHERE NOT (parent_kind = 'mem' AND parent_id IN (1, 2, 9) OR parent_kind = 'note')"
+        " ORDER BY parent_kind, parent_id, node_index"
+    ).fetchall()

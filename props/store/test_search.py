@@ -1,0 +1,212 @@
+"""Recall and what is quoted: order, scope, safety of any query, and that no read touches a node or writes anything."""
+
+import sqlite3
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overflow.contract.strategies import FRAGMENTS
+from overflow.store import Hit, Ref, Scope
+from overflow.store.reconstruct import PREVIEW
+from overflow.store.search import RRF_K
+
+LONG = "one two three four five six seven eight nine. "
+HERE, THERE = Scope(), Scope("agent", "other project", "")
+
+texts = st.one_of(
+    st.lists(st.sampled_from(FRAGMENTS["mixed"]), min_size=1, max_size=4).map("".join),
+    st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20),
+)
+queries = st.one_of(
+    texts, st.sampled_from(("", " ", '"', '""" OR (', "a* NEAR/2 -b", "\0", "'; DROP TABLE memories; --", "%_\\"))
+)
+
+
+@given(stored=st.lists(texts, min_size=1, max_size=6), query=queries, limit=st.integers(-1, 8))
+def test_recall_is_a_prefix_of_one_total_order(bench, stored, query, limit):
+    """Any query is answered; scores never rise, equal ones are in order of kind and id, and a limit only cuts."""
+    store, _ = bench.fresh()
+    for number, text in enumerate(stored):
+        (store.store if number % 2 else store.archive_episode)(text, HERE if number % 3 else THERE)
+    every = store.recall(query, HERE, 100)
+    assert every == sorted(every, key=lambda hit: (-hit.score, hit.ref))
+    assert len({hit.ref for hit in every}) == len(every)
+    assert store.recall(query, HERE, limit) == every[: max(limit, 0)]
+    assert [(item.ref, item.score) for item in store.reconstruct(query, HERE, limit)] == [
+        (hit.ref, hit.score) for hit in every[: max(limit, 0)]
+    ]
+    assert (every == []) == (query == "" or len(stored) == 1), "every record of the scope has a vector"
+
+
+@given(stored=st.lists(texts, min_size=1, max_size=5), query=texts)
+def test_recall_fuses_the_two_arms_by_reciprocal_rank(bench, stored, query):
+    """Stated anew: each arm's ranks, counted from 1, add 1 / (60 + rank)."""
+    store, _ = bench.fresh()
+    refs = [store.store(text, HERE).ref for text in stored]
+    found = {hit.ref: hit.score for hit in store.recall(query, HERE, 100)}
+    bench.embedder.away = True
+    words = [hit.ref for hit in store.recall(query, HERE, 100)]
+    heads = [bench.embedder.window.measure([text])[0].window_end_char for text in (query, *stored)]
+    vectors = bench.embedder.vectors([t[:end] for t, end in zip((query, *stored), heads, strict=True)]).astype(float)
+    lengths = np.linalg.norm(vectors, axis=1)
+    cosines = vectors[1:] @ vectors[0] / np.where(lengths[1:] * lengths[0] > 0, lengths[1:] * lengths[0], 1)
+    for ref, cosine in zip(refs, cosines, strict=True):
+        better = int((cosines > cosine + 1e-9).sum())
+        equal = int((np.abs(cosines - cosine) <= 1e-9).sum())
+        lexical = 1 / (RRF_K + 1 + words.index(ref)) if ref in words else 0
+        lowest, highest = (1 / (RRF_K + 1 + better + ties) for ties in (equal - 1, 0))
+        assert lowest - 1e-12 <= found[ref] - lexical <= highest + 1e-12
+
+
+@given(stored=st.lists(texts, min_size=1, max_size=5), query=texts)
+def test_words_find_every_record_that_holds_a_trigram_of_the_query(bench, stored, query):
+    """The lexical arm alone, against plain search for the query's runs of 3 characters; NUL counts as white space."""
+    store, _ = bench.fresh()
+    refs = [store.store(text, HERE).ref for text in stored]
+    bench.embedder.away = True
+    runs = query.replace("\0", " ").split()
+    trigrams = {run[at : at + 3] for run in runs for at in range(len(run) - 2)}
+    found = {hit.ref for hit in store.recall(query, HERE, 100)}
+    must = {
+        ref
+        for ref, text in zip(refs, stored, strict=True)
+        if any(wanted in text.replace("\0", " ") for wanted in trigrams or runs)
+    }
+    may = {
+        ref
+        for ref, text in zip(refs, stored, strict=True)
+        if any(_folded(wanted) in _folded(text.replace("\0", " ")) for wanted in trigrams or runs)
+    }
+    assert must <= found
+    if query.isascii() and all(map(str.isascii, stored)):
+        assert found == may
+
+
+def _folded(text):
+    return text.lower()
+
+
+@pytest.mark.parametrize("query", ["東京", "tokyo", "東", "OK"])
+def test_a_query_below_three_characters_is_found_too(bench, query):
+    """東京 has no trigram; and what stands behind a NUL is found as what stands before it."""
+    store = bench.open()
+    bench.embedder.away = True
+    refs = [store.store(text, HERE).ref for text in ("彼女は\0東京に住む Tokyo ok", "京都", "nothing of it")]
+    assert [hit.ref for hit in store.recall(query, HERE, 5)] == refs[:1]
+
+
+def test_vectors_of_another_model_or_length_are_not_compared(bench):
+    store, raw = bench.open(), bench.raw()
+    store.store("zzz", HERE)
+    store.store("zzz", HERE)
+    raw.execute("UPDATE memories SET embedding_model = 'other' WHERE id = 1")
+    raw.execute("UPDATE memories SET embedding = zeroblob(12) WHERE id = 2")
+    assert store.recall("qqq", HERE, 5) == []
+    raw.execute("UPDATE memories SET embedding = 'text', embedding_model = 'tiny-1'")
+    assert store.recall("qqq", HERE, 5) == []
+
+
+def test_a_vector_of_no_numbers_ranks_last_and_breaks_nothing(bench):
+    store, raw = bench.open(), bench.raw()
+    for text in ("zzz", "qqq", "zzz"):
+        store.store(text, HERE)
+    raw.execute("UPDATE memories SET embedding = ? WHERE id = 1", (np.full(16, np.nan, "<f4").tobytes(),))
+    assert [hit.ref.id for hit in store.recall("qqx", HERE, 5)] == [2, 3, 1]
+
+
+def test_no_read_touches_a_node_or_writes(bench):
+    """Retrieval is unchanged by nodes because recall never names their table: invariant 1, by construction."""
+    statements = []
+
+    class Traced(sqlite3.Connection):
+        def __init__(self, *arguments, **options):
+            super().__init__(*arguments, **options)
+            self.set_trace_callback(statements.append)
+
+    store = bench.open(factory=Traced)
+    for text in (LONG, "short"):
+        store.store(text, HERE)
+    store.drain()
+    changes = bench.raw().execute("PRAGMA data_version")
+    before = changes.fetchone()
+    statements.clear()
+    store.recall("seven eight", HERE, 5)
+    assert statements
+    assert not [sql for sql in statements if "record_nodes" in sql or "node_sets" in sql]
+    store.reconstruct("seven eight", HERE, 5)
+    store.quote(Ref("mem", 1), "seven", HERE)
+    store.contents(Ref("mem", 1), HERE, 0)
+    store.check_health()
+    assert not [sql for sql in statements if sql.split()[0] not in ("SELECT", "BEGIN", "COMMIT", "PRAGMA", "--")]
+    assert bench.raw().execute("PRAGMA data_version").fetchone() == before
+
+
+def test_nodes_change_no_score(bench):
+    """Invariant 1 on two stores with one history."""
+    stores = [bench.open(f"{name}.db", queue=queue) for name, queue in (("with", True), ("without", False))]
+    for store in stores:
+        for number in range(12):
+            (store.store if number % 2 else store.archive_episode)(LONG * (number + 1) + f"tail {number}", HERE)
+        store.drain()
+    assert bench.raw("with.db").execute("SELECT count(*) FROM record_nodes").fetchone()[0] > 50
+    for query in ("tail 7", "one two", "日本語", "", "e"):
+        answers = [
+            (store.recall(query, HERE, 6), _without_quotes(store.reconstruct(query, HERE, 6))) for store in stores
+        ]
+        assert answers[0] == answers[1]
+
+
+def _without_quotes(items):
+    return [Hit(item.ref, item.score) for item in items]
+
+
+@given(words=st.lists(st.sampled_from("abcdefg"), min_size=5, max_size=30), query=st.text("abcdefg", max_size=4))
+def test_the_most_relevant_node_is_quoted(bench, words, query):
+    """The highest cosine of the query to a node's own vector, the lowest index of equal ones: section 6."""
+    store, raw = bench.fresh()
+    text = " ".join(words)
+    ref = store.store(text, HERE).ref
+    store.drain()
+    spans = raw.execute("SELECT start_char, end_char FROM record_nodes ORDER BY node_index").fetchall()
+    quote = store.quote(ref, query, HERE)
+    if not query:
+        assert (quote.start, quote.node) == (0, None)
+        return
+    vectors = bench.embedder.vectors([query, *(text[start:end] for start, end in spans)]).astype(float)
+    scores = vectors[1:] @ vectors[0]
+    best = int(np.flatnonzero(scores >= scores.max() - 1e-6)[0])
+    chosen = scores[quote.node]
+    assert chosen >= scores.max() - 1e-6
+    if np.isclose(scores, chosen, atol=1e-6).sum() == (scores == chosen).sum():
+        assert quote.node == best
+    assert (quote.start, quote.end) == spans[quote.node]
+    assert quote.text == text[quote.start : quote.end]
+    (item,) = store.reconstruct(query, HERE, 1)
+    assert item.quotes == (quote,)
+
+
+def test_until_its_nodes_exist_a_record_is_quoted_from_its_start(bench):
+    store = bench.open()
+    text = LONG * 40
+    ref = store.store(text, HERE).ref
+    pending = store.quote(ref, "nine", HERE)
+    assert (pending.start, pending.end, pending.text, pending.node) == (0, PREVIEW, text[:PREVIEW], None)
+    store.drain()
+    assert store.quote(ref, "nine", HERE).node is not None
+    bench.embedder.away = True
+    assert store.quote(ref, "nine", HERE) == pending
+
+
+def test_a_node_is_read_only_in_its_record_s_scope(bench):
+    """Section 4: it inherits the parent's isolation, whatever is known of it."""
+    store = bench.open()
+    ref = store.store(LONG, THERE).ref
+    store.drain()
+    assert store.contents(ref, THERE, 0) == "one two three "
+    for scope in (HERE, Scope("another", "other project", ""), Scope("agent", "other project", "c")):
+        assert store.contents(ref, scope) is None
+        assert store.contents(ref, scope, 0) is None
+        assert store.quote(ref, "one", scope) is None
+        assert store.recall("one two", scope, 5) == []
