@@ -17,10 +17,12 @@ RRF_K = 60
 #: Trigrams of a query that are searched for, the first ones: bounds the cost of a query that is a page long.
 MAX_TERMS = 256
 
+# CROSS JOIN keeps the full-text index the outer loop: the planner would otherwise go through the scope's records and
+# search the whole index again for each.
 _LEXICAL = (
-    "SELECT 'mem', m.id, bm25(memories_fts) FROM memories_fts JOIN memories m ON m.id = memories_fts.rowid"
+    "SELECT 'mem', m.id, bm25(memories_fts) FROM memories_fts CROSS JOIN memories m ON m.id = memories_fts.rowid"
     " WHERE memories_fts MATCH :terms AND m.agent = :agent AND m.project = :project AND m.channel = :channel",
-    "SELECT 'ep', e.id, bm25(episodes_fts) FROM episodes_fts JOIN episodes e ON e.id = episodes_fts.rowid"
+    "SELECT 'ep', e.id, bm25(episodes_fts) FROM episodes_fts CROSS JOIN episodes e ON e.id = episodes_fts.rowid"
     " WHERE episodes_fts MATCH :terms AND e.agent = :agent AND e.project = :project AND e.channel = :channel",
 )
 _CONTAINING = (
