@@ -99,10 +99,13 @@ class Bench:
     def fresh(self, **options: object) -> tuple[MemoryStore, sqlite3.Connection]:
         """A new store with a new embedder and clock, and a connection past it: one Hypothesis example's."""
         self._opened.close()
-        self._fresh += 1
         self.embedder, self.clock = TinyEmbedder(), Clock()
-        name = f"{self._fresh}.db"
+        name = self.fresh_name()
         return self.open(name, **options), self.raw(name)
+
+    def fresh_name(self) -> str:
+        self._fresh += 1
+        return f"{self._fresh}.db"
 
     def open(self, name: str = "a.db", **options: object) -> MemoryStore:
         settings = {"clock": self.clock} | options

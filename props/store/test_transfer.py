@@ -1,0 +1,130 @@
+"""Export and import: whole or not at all, without nodes, and the same records again."""
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overflow.errors import InputError
+from overflow.store import Ref, Scope
+from overflow.store.records import LENGTH_LIMIT
+
+LONG = "one two three four five six seven eight nine. "
+GOOD = {"kind": "mem", "agent": "agent", "text": "fine"}
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
+records = st.tuples(texts, st.booleans(), st.builds(Scope, texts, texts, texts), st.booleans())
+
+
+@given(stored=st.lists(records, max_size=5))
+def test_an_import_of_an_export_exports_the_same(bench, stored):
+    """Text, kind, scope, lock and times come through to the byte; ids do not, and nodes are rebuilt."""
+    store, _ = bench.fresh()
+    for text, episode, scope, locked in stored:
+        bench.clock.now += 1
+        ref = (store.archive_episode if episode else store.store)(text, scope).ref
+        store.lock(ref, locked)
+    first, second = bench.path("first.jsonl"), bench.path("second.jsonl")
+    store.export(first)
+    store.drain()
+    store.export(second)
+    assert Path(first).read_bytes() == Path(second).read_bytes(), "nodes are not exported"
+    other = bench.open(bench.fresh_name())
+    other.store("before", Scope("another"))
+    imported = other.import_(first)
+    assert [nodes is not None for nodes in (each.nodes for each in imported)] == [
+        bench.embedder.window.measure([text])[0].truncated for text, _ in _sorted(stored)
+    ]
+    other.drain()
+    health = other.check_health()
+    assert (health.missing_nodes, health.findings) == ((), {})
+    other.delete(Ref("mem", 1))
+    other.export(second)
+    assert Path(first).read_bytes() == Path(second).read_bytes()
+
+
+def _sorted(stored):
+    """In the order of an export: episodes, then memories, each by id."""
+    return [(t, e) for t, e, *_ in stored if e] + [(t, e) for t, e, *_ in stored if not e]
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (b"{not json", "it is not JSON"),
+        (b'{"kind": "mem", "text": "\xff"}', "it is not JSON in UTF-8"),
+        (b"[" * 100_000, "it is not JSON"),
+        (b"[1, 2]", "it is not a JSON object"),
+        (b'{"text": "x"}', "kind is None"),
+        (b'{"kind": "note", "text": "x"}', "kind is 'note'"),
+        (b'{"kind": "mem"}', "text is missing"),
+        (b'{"kind": "mem", "text": 7}', "text is missing, or no text"),
+        (b'{"kind": "mem", "text": ""}', "the text is empty"),
+        (b'{"kind": "mem", "text": "\\ud800"}', "lone surrogate"),
+        (b'{"kind": "mem", "text": "x", "agent": "\\ud800"}', "lone surrogate"),
+        (b'{"kind": "mem", "text": "x", "channel": 3}', "must be texts"),
+        (b'{"kind": "mem", "text": "x", "locked": 1}', "neither true nor false"),
+        (b'{"kind": "mem", "text": "x", "created_at": NaN}', "created_at is no number"),
+        (b'{"kind": "mem", "text": "x", "updated_at": true}', "updated_at is no number"),
+    ],
+)
+def test_a_bad_line_is_named_by_its_number_and_nothing_is_imported(bench, line, says):
+    store = bench.open()
+    file = Path(bench.path("bad.jsonl"))
+    file.write_bytes(json.dumps(GOOD).encode() + b"\n\n" + line + b"\n" + json.dumps(GOOD).encode())
+    with pytest.raises(InputError, match=f"bad.jsonl, line 3: .*{says}.*nothing was imported") as raised:
+        store.import_(str(file))
+    assert "\n" not in str(raised.value)
+    assert bench.embedder.embedded == []
+    assert bench.raw().execute("SELECT count(*) FROM records").fetchone() == (0,)
+
+
+def test_an_import_keeps_the_limit_and_separators_inside_a_text(bench):
+    """A line ends at a line feed alone: U+2028 and its like are characters of a text."""
+    store, file = bench.open(), Path(bench.path("lines.jsonl"))
+    texts = ["a\u2028b\u0085c\x0bd\r", "x" * (LENGTH_LIMIT + 5)]
+    file.write_text("\n".join(json.dumps(GOOD | {"text": text}, ensure_ascii=False) for text in texts), newline="")
+    refs = [stored.ref for stored in store.import_(str(file))]
+    assert [store.contents(ref, Scope()) for ref in refs] == [texts[0], texts[1][:LENGTH_LIMIT]]
+
+
+def test_an_import_embeds_in_batches_and_survives_a_server_that_is_away(bench):
+    store, file = bench.open(), Path(bench.path("many.jsonl"))
+    file.write_text("".join(json.dumps(GOOD | {"text": f"{LONG}{number}"}) + "\n" for number in range(120)))
+    assert all(stored.nodes for stored in store.import_(str(file)))
+    assert [len(texts) for texts in bench.embedder.embedded] == [50, 50, 20]
+    bench.embedder.away = True
+    assert not any(stored.nodes for stored in store.import_(str(file)))
+    assert len(store.check_health().findings["missing_vectors"]) == 120
+
+
+def test_an_export_that_fails_leaves_the_older_file(bench):
+    """It is written aside and renamed, and leaves nothing beside it."""
+    store = bench.open()
+    target = Path(bench.path("out.jsonl"))
+    store.store("first", Scope())
+    store.export(str(target))
+    before = target.read_bytes()
+    bench.raw().execute("DROP VIEW records")
+    names = sorted(path.name for path in bench.directory.iterdir())
+    with pytest.raises(sqlite3.OperationalError, match="records"):
+        store.export(str(target))
+    assert target.read_bytes() == before
+    assert sorted(path.name for path in bench.directory.iterdir()) == names
+    with pytest.raises(InputError, match="cannot write the export"):
+        store.export(bench.path("missing/out.jsonl"))
+
+
+def test_a_file_that_cannot_be_read_is_named(bench):
+    with pytest.raises(InputError, match=r"cannot read .*missing\.jsonl: No such file"):
+        bench.open().import_(bench.path("missing.jsonl"))
+
+
+def test_an_unreadable_row_is_exported_as_it_is_read(bench):
+    store, raw = bench.open(), bench.raw()
+    raw.execute("INSERT INTO memories (agent, content) VALUES ('agent', x'61ff62')")
+    store.export(bench.path("out.jsonl"))
+    assert json.loads(Path(bench.path("out.jsonl")).read_bytes())["text"] == "a\ufffdb"
