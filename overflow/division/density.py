@@ -43,12 +43,10 @@ class Density:
         """Where about `tokens` tokens from `start` end: past it by a character at least, unless the text ends there."""
         size = math.ceil(tokens)
         for _ in range(3):
-            size = max(1, math.ceil(size * tokens / self._tokens(text[start : start + size])))
+            expected = sum(self._parts(text[start : start + size]))
+            # Fourfold at most, lest a text of a kind that makes hardly a token be looked at as a whole.
+            size = math.ceil(size * min(4.0, tokens / expected))
         return min(len(text), start + size)
-
-    def _tokens(self, text: str) -> float:
-        # At least 1: a text can be all of a kind that makes none, and an estimate must stay a number.
-        return max(1.0, sum(self._parts(text)))
 
     def _parts(self, text: str) -> tuple[float, float, float]:
         in_ascii = text.encode("ascii", "ignore")

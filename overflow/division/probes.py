@@ -56,7 +56,7 @@ def first_end(text: str, density: Density | None) -> int:
     """Where the first probe ends: without a density, a small sample, which grows slower than the text does."""
     if density is not None:
         return next_end(text, 0, density)
-    return min(len(text) // 16, 8 * math.isqrt(len(text))) or len(text)
+    return min(len(text) // 32, 8 * math.isqrt(len(text))) or len(text)
 
 
 def next_end(text: str, start: int, density: Density) -> int:
