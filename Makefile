@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CHECK ?= --subject reference --profile quick
 
-.PHONY: check test lint types bench clean
+.PHONY: check test lint types bench wheel clean
 
 # Check the six invariants and the laws beside them on the reference store, generated and on real text.
 check: $(VENV)/.installed
@@ -19,6 +19,14 @@ lint: $(VENV)/.installed-test
 
 types: $(VENV)/.installed-test
 	$(BIN)/mypy
+
+# Build the wheel, install it in an empty environment outside the checkout, and check a subject from there.
+wheel: $(VENV)/.installed-test
+	set -e; place=$$(mktemp -d); trap 'rm -rf "$$place"' EXIT; \
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$$place" .; \
+	$(PYTHON) -m venv "$$place/venv"; \
+	"$$place/venv/bin/python" -m pip install --quiet --disable-pip-version-check "$$place"/overflow_tree-*.whl; \
+	cd "$$place"; venv/bin/overflow check --profile quick --invariant 1 --invariant 4 --corpus none
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python bench/linear_cost.py

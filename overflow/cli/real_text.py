@@ -15,6 +15,7 @@ from overflow.contract.scenario import LENGTH_LIMIT, Record, Scenario
 from overflow.contract.world import SubjectFactory
 from overflow.embedding.cache import CachedEmbedder
 from overflow.embedding.embedder import Vectors
+from overflow.embedding.memory import RememberedWindow, remembered
 from overflow.embedding.spec import Model, parse_model
 from overflow.errors import InputError
 from overflow.measure.corpus import Corpus, load
@@ -37,7 +38,7 @@ class RealText(AbstractContextManager["RealText"]):
         self._scenario = _scenario(self._corpus, model, seed)
         self._progress = progress
         self._task = progress.add_task(f"texts embedded by {spec}", total=None)
-        self._runner = Runner(factory, self._vectors)
+        self._runner = Runner(factory, remembered(self._vectors))
         self.title = f"on {self._corpus.id}, {spec}"
         self.description = {
             "id": self._corpus.id,
@@ -75,4 +76,4 @@ def _scenario(corpus: Corpus, model: Model, seed: int) -> Scenario:
     longest = sorted(documents, key=len)[-_QUERIED:]
     queries = [text[-80:] for text in longest] + [text[:80] for text in longest] + ["請求データベースの版", ""]
     edits = (longest[0], documents[0])
-    return Scenario(model.window, records, tuple(queries), edits, seed, model.identity() or "unknown")
+    return Scenario(RememberedWindow(model.window), records, tuple(queries), edits, seed, model.identity() or "unknown")

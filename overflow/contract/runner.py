@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from types import TracebackType
+from typing import Any, Literal, Self
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis.errors import Flaky
@@ -25,6 +26,7 @@ from overflow.contract.violation import Violation
 from overflow.contract.world import SubjectFactory, World
 from overflow.embedding.script import Model, Script
 from overflow.embedding.server import ScriptedServer
+from overflow.errors import InputError
 
 Status = Literal["holds", "violated", "skipped"]
 
@@ -113,19 +115,25 @@ class Runner:
         self._factory = factory
         self._model = model
         self._on_example = on_example
-        subject = factory()
-        self.name, self.version = subject.name, subject.version
-        self.capabilities = capabilities(subject)
+        self._stack = ExitStack()
 
-    def __enter__(self) -> "Runner":
-        self._root = Path(tempfile.mkdtemp(prefix="overflow-"))
-        self._server = ScriptedServer(Script(None, self._model))
-        self._server.__enter__()
+    def __enter__(self) -> Self:
+        """Start the server and open the subject once, to learn what it is; raises what the subject raises then."""
+        with self._stack:
+            self._root = Path(self._stack.enter_context(_directory()))
+            self._server = self._stack.enter_context(ScriptedServer(Script(None, self._model)))
+            subject = self._factory()
+            subject.open(str(self._root), self._server.url)
+            self.name, self.version = subject.name, subject.version
+            self.capabilities = capabilities(subject)
+            subject.close()
+            self._stack = self._stack.pop_all()
         return self
 
-    def __exit__(self, *exception: object) -> None:
-        self._server.__exit__(None, None, None)
-        shutil.rmtree(self._root, ignore_errors=True)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.__exit__(kind, error, trace)
 
     def check(self, law: Law, profile: Profile, random_seed: int) -> Result:
         """Run one law over generated examples."""
@@ -226,6 +234,14 @@ class Runner:
 
     def _skipped(self, law: Law, reason: str) -> Result:
         return Result(law.id, law.name, law.source, "skipped", reason, 0, 0, 0.0)
+
+
+def _directory() -> tempfile.TemporaryDirectory[str]:
+    """Where the examples' stores lie, gone at the end; raises InputError where none can be made."""
+    try:
+        return tempfile.TemporaryDirectory(prefix="overflow-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise InputError(f"cannot make a temporary folder ({error.strerror}); set TMPDIR to one with room") from error
 
 
 def _checked(law: Law, world: World) -> None:

@@ -210,13 +210,21 @@ class NodeForEverything(Sabotaged):
         return [Node(0, 0, len(text), report.count, report.window, b"", "")]
 
 
-@saboteur("fail-while-pending", "pending unknown")
+@saboteur("fail-while-pending", "pending")
 class FailWhilePending(Sabotaged):
-    """Quoting a long record fails until its nodes exist."""
+    """Quoting a long record fails until the queue was drained."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._drained = False
+
+    def settle(self) -> None:
+        self.subject.settle()
+        self._drained = True
 
     def quote(self, ref: Ref, query: str, scope: Scope) -> Quote | None:
         text = self.subject.text(ref)
-        if text and not self.subject.nodes(ref) and self.runs_past(text) is not False:
+        if text and not self._drained and self.runs_past(text):
             raise RuntimeError(f"the nodes of {ref} are not ready")
         return self.subject.quote(ref, query, scope)
 

@@ -1,6 +1,7 @@
 """The contract bound to the reference store, in process and over stdio, with the examples and shares of profile `ci`."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,9 @@ from overflow.embedding.wordllama import wordllama_vectors
 from overflow.subjects.registry import subject_factory
 
 LAWS = all_laws()
+
+#: Each example starts a process a store, so over stdio the invariants run, and what only a process of its own can show.
+OVER_STDIO = ("1", "2", "3", "4", "5", "6", "swap", "interleavings")
 
 
 def _ids(law: Law) -> str:
@@ -36,8 +40,8 @@ def test_reference_holds(law: Law, reference: Runner) -> None:
     assert result.divided * 2 >= result.examples >= round(300 * law.share)
 
 
-@pytest.mark.parametrize("law", LAWS, ids=_ids)
+@pytest.mark.parametrize("law", [law for law in LAWS if law.id in OVER_STDIO], ids=_ids)
 def test_reference_over_stdio_holds(law: Law, reference_stdio: Runner) -> None:
     """The same subject in a process of its own, over JSON-RPC, gives the same verdicts."""
-    result = reference_stdio.check(law, PROFILES["quick"], 0)
+    result = reference_stdio.check(law, replace(PROFILES["quick"], examples=round(5 / law.share)), 0)
     assert result.status == "holds", f"{result.reason}\n{result.counterexample}"
