@@ -1,0 +1,190 @@
+"""What dividing costs, in figures of one run: `python bench/linear_cost.py [--json PATH|-]`, exit code 1 on a miss.
+
+Requests and characters are counted by the scripted server, over real HTTP on the loopback; speeds are ratios, so that a
+slow machine misses no aim. Texts come from the standard library and from this file alone. Issue 2, "Linear cost".
+"""
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from overflow.cli.output import write_text
+from overflow.division import divide, divide_many
+from overflow.division.spans import Division
+from overflow.embedding.script import Script
+from overflow.embedding.server import PathCount, ScriptedServer
+from overflow.measure.stdlib_docs import texts as documentation
+from overflow.tokens.e5 import E5Window
+from overflow.tokens.http import HttpWindow
+from overflow.tokens.report import TokenWindow
+from overflow.tokens.wordllama import WordllamaWindow
+
+RECORD = 16_000
+BACKLOG = 50
+SHORT, LONG = 10_000, 1_000_000
+
+_SUBJECTS = [
+    "請求書",
+    "データベース",
+    "会議の議事録",
+    "新しい規則",
+    "彼女の提案",
+    "北側の倉庫",
+    "古い時計",
+    "研究班",
+    "市役所の窓口",
+    "編集者",
+]
+_PLACES = [
+    "京都で",
+    "昨日の午後に",
+    "三階の資料室で",
+    "来週までに",
+    "港の近くで",
+    "予定より早く",
+    "雨の中で",
+    "静かな村で",
+]
+_OBJECTS = [
+    "報告書を",
+    "三つの箱を",
+    "契約の条件を",
+    "次の目標を",
+    "失われた手紙を",
+    "測定の結果を",
+    "旅の記録を",
+    "小さな橋を",
+]
+_VERBS = [
+    "確認した",
+    "書き直した",
+    "見つけた",
+    "比べている",
+    "説明し、全員が納得した",
+    "送り返した",
+    "保存してある",
+    "直すつもりだ",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure beside its aim; `least` tells that the aim is a lower bound."""
+
+    name: str
+    value: float
+    aim: float
+    least: bool = False
+
+    @property
+    def met(self) -> bool:
+        return self.value >= self.aim if self.least else self.value <= self.aim
+
+
+def english(length: int) -> str:
+    """One line of the prose in the standard library's documentation: its paragraphs of some length."""
+    found, size = [], 0
+    while size <= length:
+        for _, text in documentation():
+            for paragraph in text.split("\n\n"):
+                if len(paragraph) > 150 and paragraph[0].isalpha() and paragraph.endswith("."):
+                    found.append(" ".join(paragraph.split()))
+                    size += len(found[-1]) + 1
+            if size > length:
+                break
+    return " ".join(found)[:length]
+
+
+def japanese(length: int) -> str:
+    """One line of sentences without any white space, drawn from a fixed seed."""
+    draw = random.Random(1).choice
+    found, size = [], 0
+    while size < length:
+        found.append(f"{draw(_PLACES)}{draw(_SUBJECTS)}が{draw(_OBJECTS)}{draw(_VERBS)}。")
+        size += len(found[-1])
+    return "".join(found)[:length]
+
+
+def over_http(window: TokenWindow, texts: Sequence[str]) -> tuple[list[Division], PathCount]:
+    """The divisions of `texts` in lockstep against `window` behind the server, and what was posted for them."""
+    script = Script(window, model=lambda texts: np.zeros((len(texts), 1), np.float32))
+    with ScriptedServer(script, keep_requests=False) as server, HttpWindow(server.url) as behind:
+        outcomes = [outcome for _, outcome in divide_many(texts, behind)]
+        count = server.counts()["/count_tokens"]
+    return [outcome for outcome in outcomes if isinstance(outcome, Division)], count
+
+
+def one_record(name: str, text: str, window: TokenWindow) -> list[Figure]:
+    """A record alone: what is posted, and how much of it beside the texts of the nodes as such."""
+    (division,), posted = over_http(window, [text])
+    nodes = len(division.spans)
+    # The last node is what remained: it was posted as a probe alone.
+    own = division.spans[-1].start
+    return [
+        Figure(f"{name}: characters posted per character", posted.characters / len(text), 2.5),
+        Figure(f"{name}: of them in probes", (posted.characters - own) / len(text), 1.6),
+        Figure(f"{name}: requests for {nodes} nodes", posted.requests, 1.1 * nodes + 2),
+    ]
+
+
+def backlog(name: str, text: str, window: TokenWindow) -> list[Figure]:
+    """Many records in lockstep."""
+    texts = [text[start : start + RECORD] for start in range(0, len(text), RECORD)]
+    divisions, posted = over_http(window, texts)
+    nodes = sum(len(division.spans) for division in divisions)
+    return [Figure(f"{name}, {len(divisions)} records: requests per node", posted.requests / nodes, 0.15)]
+
+
+def speed(name: str, text: str, window: TokenWindow) -> list[Figure]:
+    """The speed on one long text against that on the same text in short ones, with a local tokenizer."""
+    short = [text[start : start + SHORT] for start in range(0, len(text), SHORT)]
+
+    def seconds(texts: Sequence[str]) -> float:
+        begin = time.perf_counter()
+        for each in texts:
+            divide(each, window)
+        return time.perf_counter() - begin
+
+    seconds(short)  # Vocabulary loaded and caches as warm for one as for the other.
+    rounds = [(seconds(short), seconds([text])) for _ in range(2)]
+    ratio = min(short for short, _ in rounds) / min(long for _, long in rounds)
+    return [Figure(f"{name}, {len(text):,} characters: speed against {SHORT:,}", ratio, 0.8, least=True)]
+
+
+def figures() -> list[Figure]:
+    """Every figure of "Linear cost", in groups: each group is a function that returns its figures."""
+    e5, wordllama = E5Window(), WordllamaWindow()
+    record, kana = english(RECORD), japanese(RECORD)
+    found = []
+    for window in (e5, wordllama):
+        found += one_record(f"English, {window.name}", record, window)
+        found += one_record(f"Japanese, {window.name}", kana, window)
+    found += backlog("English, e5", english(BACKLOG * RECORD), e5)
+    found += backlog("Japanese, e5", japanese(BACKLOG * RECORD), e5)
+    found += speed("English, wordllama", english(LONG), wordllama)
+    found += speed("Japanese, e5", japanese(LONG), e5)
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="What dividing costs, and whether each figure meets its aim.")
+    parser.add_argument("--json", metavar="PATH|-", help="write the figures as JSON as well")
+    arguments = parser.parse_args()
+    found = figures()
+    if arguments.json != "-":
+        for figure in found:
+            sign = "≥" if figure.least else "≤"
+            print(f"{'pass' if figure.met else 'MISS'}  {figure.value:8.3f} {sign} {figure.aim:6.2f}  {figure.name}")
+    if arguments.json is not None:
+        write_text(arguments.json, json.dumps([asdict(figure) | {"met": figure.met} for figure in found]) + "\n")
+    return 0 if all(figure.met for figure in found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
