@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 
 import numpy as np
 
@@ -87,18 +88,17 @@ class Figure:
         return self.value >= self.aim if self.least else self.value <= self.aim
 
 
+@cache
+def paragraphs() -> list[str]:
+    """The prose in the standard library's documentation: its paragraphs of some length, each as one line."""
+    every = [paragraph for _, text in documentation() for paragraph in text.split("\n\n")]
+    return [" ".join(each.split()) for each in every if len(each) > 150 and each[0].isalpha() and each.endswith(".")]
+
+
 def english(length: int) -> str:
-    """One line of the prose in the standard library's documentation: its paragraphs of some length."""
-    found, size = [], 0
-    while size <= length:
-        for _, text in documentation():
-            for paragraph in text.split("\n\n"):
-                if len(paragraph) > 150 and paragraph[0].isalpha() and paragraph.endswith("."):
-                    found.append(" ".join(paragraph.split()))
-                    size += len(found[-1]) + 1
-            if size > length:
-                break
-    return " ".join(found)[:length]
+    """One line of those, from the start again where they are too few."""
+    prose = " ".join(paragraphs()) + " "
+    return (prose * (length // len(prose) + 1))[:length]
 
 
 def japanese(length: int) -> str:

@@ -1,4 +1,4 @@
-"""What division posts to a server, counted by the server: the figures of `bench/linear_cost.py` that no clock decides."""
+"""What division posts, counted by the server: the figures of `bench/linear_cost.py` that no clock decides."""
 
 import importlib.util
 import sys
