@@ -1,0 +1,283 @@
+"""`overflow divide` from outside: what it prints, what it writes, and how it ends."""
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from overflow.cli import main
+from overflow.division import divide
+from overflow.embedding.script import Script
+from overflow.embedding.server import ScriptedServer
+from overflow.tokens.synthetic import SyntheticWindow
+
+WORDS = "one two three four. Five six seven"
+
+
+class Ended:
+    """One run of the command: its exit code, the lines of stdout and of stderr."""
+
+    def __init__(self, code: object, out: str, err: str) -> None:
+        self.code = code
+        self.out = out
+        self.lines = out.splitlines()
+        self.errors = err.splitlines()
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.lines]
+
+
+class Run:
+    """Runs the command in this process."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        self._capsys = capsys
+        self._monkeypatch = monkeypatch
+
+    def __call__(self, *arguments: object, stdin: bytes = b"") -> Ended:
+        self._monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
+        with pytest.raises(SystemExit) as raised:
+            main([str(argument) for argument in arguments])
+        out, err = self._capsys.readouterr()
+        return Ended(raised.value.code, out, err)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    monkeypatch.chdir(tmp_path)
+    return Run(capsys, monkeypatch)
+
+
+def test_a_file_as_json(run: Run) -> None:
+    """One object a record: its id, length, window, spans and cost, which are those of the division."""
+    Path("a.txt").write_text(WORDS, encoding="utf-8")
+    ended = run("divide", "a.txt", "--window", "words@3", "--json", "-")
+    division = divide(WORDS, SyntheticWindow("words", 3))
+    spans = [
+        {"index": i, "start": s.start, "end": s.end, "token_count": s.token_count} for i, s in enumerate(division.spans)
+    ]
+    cost = {
+        "requests": division.cost.requests,
+        "texts": division.cost.texts,
+        "characters": division.cost.characters,
+    }
+    row = {"id": "a.txt", "length": len(WORDS), "window": 3, "fits": False, "spans": spans, "cost": cost}
+    assert (ended.code, ended.rows(), ended.errors) == (0, [row], [])
+    assert len(spans) == 3
+
+
+def test_a_record_that_fits(run: Run) -> None:
+    """It has no spans, and says so."""
+    Path("a.md").write_text("one two", encoding="utf-8")
+    (row,) = run("divide", "a.md", "--window", "words@3", "--json", "-").rows()
+    assert row["spans"] == []
+    assert row["fits"] is True
+    assert row["window"] == 3
+
+
+def test_offsets_are_code_points_of_the_file_as_it_is(run: Run) -> None:
+    """Line ends are not translated, and a byte order mark is no part of the text."""
+    Path("a.txt").write_bytes("\ufeff日本 b\r\nc".encode())
+    (row,) = run("divide", "a.txt", "--window", "words@2", "--json", "-").rows()
+    assert row["length"] == 7
+    assert [(span["start"], span["end"]) for span in row["spans"]] == [(0, 3), (3, 7)]
+
+
+def test_stdin_is_one_record(run: Run) -> None:
+    """`-` reads stdin, whole."""
+    ended = run("divide", "-", "--window", "words@3", "--json", "-", stdin=WORDS.encode())
+    assert [(row["id"], row["length"]) for row in ended.rows()] == [("-", len(WORDS))]
+
+
+def test_a_jsonl_file_has_a_record_a_line(run: Run) -> None:
+    """A line's id is its own or the file and line; U+2028 inside a string ends no line, and blank lines are none."""
+    lines = [
+        '{"id": "first", "text": "a b"}',
+        "",
+        '{"text": "c\u2028d"}',
+        '{"id": 7, "text": ""}',
+        '{"id": null, "text": "e"}\r',
+    ]
+    Path("m.jsonl").write_bytes("\n".join(lines).encode())
+    ended = run("divide", "m.jsonl", "--window", "words@9", "--json", "-")
+    assert [(row["id"], row["length"]) for row in ended.rows()] == [
+        ("first", 3),
+        ("m.jsonl:3", 3),
+        (7, 0),
+        ("m.jsonl:5", 1),
+    ]
+    assert ended.code == 0
+
+
+def test_a_folder_is_searched_in_order(run: Run) -> None:
+    """Its .txt, .md and .jsonl files at any depth, sorted, and no others."""
+    for name in ("b.txt", "a/z.MD", "a/c.jsonl", "a/skip.py", "c.rst"):
+        path = Path("docs") / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text('{"text": "x"}', encoding="utf-8")
+    ids = [row["id"] for row in run("divide", "docs", "--window", "words@9", "--json", "-").rows()]
+    assert ids == [str(Path("docs/a/c.jsonl")) + ":1", str(Path("docs/a/z.MD")), str(Path("docs/b.txt"))]
+
+
+def test_records_keep_the_order_they_were_given_in(run: Run) -> None:
+    """However many rounds each takes, lines come out in the order of the records."""
+    texts = [WORDS * (1 + place % 7) for place in range(130)]
+    Path("m.jsonl").write_text("\n".join(json.dumps({"id": i, "text": text}) for i, text in enumerate(texts)))
+    rows = run("divide", "m.jsonl", "--window", "words@3", "--json", "-").rows()
+    assert [(row["id"], row["length"]) for row in rows] == [(i, len(text)) for i, text in enumerate(texts)]
+
+
+def test_a_json_file_is_written_whole(run: Run) -> None:
+    """`--json PATH` replaces the file at the end, and the table still goes to stdout."""
+    Path("a.txt").write_text(WORDS, encoding="utf-8")
+    Path("out.json").write_text("old", encoding="utf-8")
+    ended = run("divide", "a.txt", "--window", "words@3", "--json", "out.json")
+    assert json.loads(Path("out.json").read_text(encoding="utf-8"))["id"] == "a.txt"
+    assert "3 nodes" in ended.lines[-1]
+    assert sorted(path.name for path in Path().iterdir()) == ["a.txt", "out.json"]
+
+
+def test_a_failed_run_leaves_the_json_file_alone(run: Run) -> None:
+    """When the server fails, what stood there before still does, and nothing lies beside it."""
+    Path("a.txt").write_text(WORDS, encoding="utf-8")
+    Path("out.json").write_text("old", encoding="utf-8")
+    ended = run("divide", "a.txt", "--window", "http://127.0.0.1:9", "--json", "out.json")
+    assert ended.code == 3
+    assert Path("out.json").read_text(encoding="utf-8") == "old"
+    assert sorted(path.name for path in Path().iterdir()) == ["a.txt", "out.json"]
+
+
+def test_the_table_has_a_row_a_record(run: Run) -> None:
+    """People see the id, length, nodes, and the ranges of tokens and characters; ids cannot draw on the terminal."""
+    Path("m.jsonl").write_text(json.dumps({"id": "\x1b[31mred[/]", "text": WORDS}) + '\n{"id": "b", "text": "a"}')
+    ended = run("divide", "m.jsonl", "--window", "words@3")
+    red = next(line for line in ended.lines if "red" in line)
+    assert "\\x1b[31mred[/]" in red
+    # By the rule: "one two ", "three four.", " Five six seven".
+    assert [cell.strip() for cell in red.split("│")[2:6]] == ["34", "3", "2–3", "8–15"]
+    assert ended.lines[-1].startswith("2 records: 1 divided, 1 fits; 3 nodes; ")
+
+
+def test_unknown_tokens_are_null_and_exit_3(run: Run) -> None:
+    """Behind a server that reports no tokens no record is divided, and none is said to fit."""
+    Path("a.txt").write_text(WORDS, encoding="utf-8")
+    script = Script(window=None, model=lambda texts: np.zeros((len(texts), 1), np.float32))
+    with ScriptedServer(script) as server:
+        ended = run("divide", "a.txt", "--window", server.url, "--json", "-")
+    (row,) = ended.rows()
+    assert row["spans"] is None
+    assert "fits" not in row
+    assert "error" not in row
+    assert ended.code == 3
+    assert len(ended.errors) == 1
+
+
+def test_a_window_too_small_is_that_records_error(run: Run) -> None:
+    """The record says so, the others are divided, and the exit code is 1."""
+    Path("m.jsonl").write_text('{"text": "ab"}\n{"text": "a日"}\n{"text": "cdef"}', encoding="utf-8")
+    ended = run("divide", "m.jsonl", "--window", "bytes@2", "--json", "-")
+    first, second, third = ended.rows()
+    assert first["fits"]
+    assert len(third["spans"]) == 2
+    assert second["spans"] is None
+    assert "window of 2 tokens" in second["error"]
+    assert second["window"] == 2
+    assert (ended.code, len(ended.errors)) == (1, 1)
+
+
+# (what is wrong, the file's name, its bytes, what the one line must say)
+BAD_INPUT = [
+    ("invalid UTF-8", "bad.txt", b"abc\xff", "bad.txt is not UTF-8 text: byte 0xff at offset 3"),
+    ("a picture", "bad.md", b"\x89PNG\r\n\x1a\n\0\0", "bad.md is not UTF-8 text: byte 0x89 at offset 0"),
+    ("UTF-16 without a mark", "bad.txt", "words".encode("utf-16-le"), "not text but binary: NUL at offset 1"),
+    ("no JSON", "bad.jsonl", b'{"text": "a"}\n{"text', "bad.jsonl:2: not JSON"),
+    ("a deep nest", "bad.jsonl", b"[" * 200_000, "bad.jsonl:1: not JSON"),
+    ("no object", "bad.jsonl", b"[1]", "bad.jsonl:1: not an object"),
+    ("no text", "bad.jsonl", b'{"id": 1}', "bad.jsonl:1: the field `text` is missing"),
+    ("a text that is none", "bad.jsonl", b'{"text": 1}', "bad.jsonl:1: the field `text` is no string"),
+    ("an id that is none", "bad.jsonl", b'{"id": true, "text": ""}', "bad.jsonl:1: the field `id` is neither"),
+    ("a lone surrogate", "bad.jsonl", b'{"text": "a\\ud800"}', "bad.jsonl:1: `text` is not Unicode: a lone surrogate"),
+    ("invalid UTF-8 in a line", "bad.jsonl", b'{"text": "a"}\n{"text": "\xff"}', "byte 0xff at offset 24"),
+]
+
+
+@pytest.mark.parametrize(("what", "name", "data", "says"), BAD_INPUT)
+def test_bad_input_is_one_line_and_stops_nothing_else(run: Run, what: str, name: str, data: bytes, says: str) -> None:
+    """One clear line on stderr and exit code 2; every record that can be had is divided and printed."""
+    Path(name).write_bytes(data)
+    Path("good.txt").write_text(WORDS, encoding="utf-8")
+    ended = run("divide", name, "good.txt", "--window", "words@3", "--json", "-")
+    assert ended.code == 2, what
+    assert len(ended.errors) == 1
+    assert ended.errors[0].startswith("overflow: ")
+    assert says in ended.errors[0]
+    assert ended.rows()[-1]["id"] == "good.txt"
+
+
+def test_a_text_with_a_nul_is_a_text(run: Run) -> None:
+    """A stray NUL makes no binary file."""
+    Path("a.txt").write_text("some words, a \0 and more words", encoding="utf-8")
+    assert run("divide", "a.txt", "--window", "words@3").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["divide"], 2, "Missing argument"),
+        (["divide", "missing.txt"], 2, "cannot read missing.txt: No such file or directory"),
+        (["divide", "line\nbreak"], 2, "line\\nbreak"),
+        (["divide", "."], 2, "holds no file that ends in .txt, .md, .jsonl"),
+        (["divide", ".", "--window", "nonsense"], 2, "'nonsense' names no window"),
+        (["divide", ".", "--divider", "nonsense"], 2, "no divider is called 'nonsense'; there are reference"),
+        (["divide", ".", "--nonsense"], 2, "--nonsense"),
+        (["divide", "-", "--window", "words@3", "--json", "missing/out.json"], 2, "cannot write missing/out.json"),
+        (["divide", "-", "--window", "http://127.0.0.1:9"], 3, "no server at http://127.0.0.1:9"),
+        (["nonsense"], 2, "No such command 'nonsense'"),
+        ([], 2, "overflow --help"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(run: Run, arguments: list[str], code: int, says: str) -> None:
+    """Bad usage and an absent server: one line on stderr, nothing on stdout, the exit code of the design."""
+    ended = run(*arguments, stdin=b"some words")
+    assert (ended.code, ended.lines, len(ended.errors)) == (code, [], 1)
+    assert ended.errors[0].startswith("overflow: ")
+    assert says in ended.errors[0]
+
+
+def test_an_unreadable_file_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file whose reading is refused is named, with the reason."""
+
+    def refuse(_path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    Path("a.txt").write_text(WORDS, encoding="utf-8")
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    ended = run("divide", "a.txt", "--window", "words@3")
+    assert (ended.code, ended.errors) == (2, ["overflow: cannot read a.txt: Permission denied"])
+
+
+def test_a_full_disk_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the JSON cannot be written nothing is left of it, and the old file stays."""
+
+    def fail(path: Path, data: str, **_options: object) -> int:
+        path.write_bytes(data[:5].encode())
+        raise OSError(28, "No space left on device")
+
+    Path("a.txt").write_bytes(WORDS.encode())
+    Path("out.json").write_bytes(b"old")
+    monkeypatch.setattr(Path, "write_text", fail)
+    ended = run("divide", "a.txt", "--window", "words@3", "--json", "out.json")
+    assert (ended.code, ended.errors) == (2, ["overflow: cannot write out.json: No space left on device"])
+    assert Path("out.json").read_bytes() == b"old"
+    assert sorted(path.name for path in Path().iterdir()) == ["a.txt", "out.json"]
+
+
+def test_a_device_is_written_to_and_not_replaced(run: Run) -> None:
+    """`--json /dev/null` leaves the device a device."""
+    Path("a.txt").write_text(WORDS, encoding="utf-8")
+    assert run("divide", "a.txt", "--window", "words@3", "--json", "/dev/null").code == 0
+    assert not Path("/dev/null").is_file()
