@@ -116,7 +116,7 @@ class TouchRecord(Sabotaged):
         return stored + b" touched" if stored is not None and self.subject.nodes(ref) else stored
 
 
-@saboteur("infer-token-count", "3 rule")
+@saboteur("infer-token-count", "3 rule interleavings")
 class InferTokenCount(Sabotaged):
     """A node's token count is inferred from its length, and not counted on its own span."""
 

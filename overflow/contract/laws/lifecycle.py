@@ -47,12 +47,15 @@ def no_stale_node(world: World) -> None:
     check_fresh(world, subject, newest, mark, "6", "storing after a delete")
 
 
+_CHANGES = ("update", "update", "update", "delete", "SQL update", "SQL delete", "SQL update of one character")
+
+
 def _change(subject: Subject, ref: Ref, text: str, rng: random.Random) -> str | None:
     """Change or delete one record; says how, or None where the text would stay the same."""
     old = subject.text(ref)
     assert old is not None
     table, column = TABLES[ref.kind]
-    match rng.choice(("update", "delete", "SQL update", "SQL delete", "SQL update of one character")):
+    match rng.choice(_CHANGES):
         case "update" if ref.kind == "mem" and text != old:
             subject.update(ref, text)
             return "update"
