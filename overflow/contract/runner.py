@@ -21,8 +21,9 @@ from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from overflow.contract.laws.law import Law
 from overflow.contract.scenario import Scenario
-from overflow.contract.subject import capabilities
+from overflow.contract.subject import Ref, capabilities
 from overflow.contract.violation import Violation
+from overflow.contract.watched import SubjectCrash
 from overflow.contract.world import SubjectFactory, World
 from overflow.embedding.script import Model, Script
 from overflow.embedding.server import ScriptedServer
@@ -94,7 +95,7 @@ class _Tally:
     def add(self, world: World) -> None:
         if not self.failed:
             self.examples += 1
-            self.divided += world.divided
+            self.divided += bool(world.divided)
             self.evidence += world.evidence
 
 
@@ -165,8 +166,12 @@ class Runner:
 
     def _generated(self, law: Law, tally: _Tally) -> Callable[[settings, int], None]:
         def example(scenario: Scenario) -> None:
-            with self._world(scenario, tally) as world:
-                _checked(law, world)
+            try:
+                with self._world(scenario, tally) as world:
+                    _checked(law, world)
+            except Violation as violation:
+                violation.context["scenario"] = scenario
+                raise
             self._on_example()
 
         return lambda configured, random_seed: seed(random_seed)(configured(given(law.scenarios())(example)))()
@@ -196,15 +201,18 @@ class Runner:
             return CorpusResult("skipped", "its examples are made for it", records, 0, 0.0)
         if missing := sorted(law.requires - self.capabilities):
             return CorpusResult("skipped", f"the subject lacks {', '.join(missing)}", records, 0, 0.0)
-        divided = sum(scenario.runs_past(record.text) for record in scenario.records)
         started = time.perf_counter()
+        divided: set[Ref] = set()
 
         def once() -> None:
             with self._world(scenario, _Tally()) as world:
                 _checked(law, world)
+                divided.update(world.divided)
 
         status, reason, counterexample, _ = self._outcome(once)
-        return CorpusResult(status, reason, records, divided, time.perf_counter() - started, counterexample)
+        if status == "holds" and not divided:
+            status, reason = "violated", "no record of the corpus divided: the check had no force"
+        return CorpusResult(status, reason, records, len(divided), time.perf_counter() - started, counterexample)
 
     @contextmanager
     def _world(self, scenario: Scenario, tally: _Tally) -> Iterator[World]:
@@ -228,8 +236,8 @@ class Runner:
             return "violated", violation.title, described(violation), False
         except Flaky as flaky:
             return "violated", f"the same example did not fail twice: {flaky}", None, True
-        except Exception as error:  # noqa: BLE001 - the subject is foreign code: whatever it raises is its crash
-            return "violated", f"the subject raised {type(error).__name__}: {error}", None, True
+        except SubjectCrash as crash:
+            return "violated", f"the subject's {crash}", None, True
         return "holds", None, None, False
 
     def _skipped(self, law: Law, reason: str) -> Result:

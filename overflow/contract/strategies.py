@@ -103,7 +103,7 @@ def local_windows() -> st.SearchStrategy[TokenWindow]:
     return windows(kinds=[name for name, kind in KINDS.items() if kind.prefix_safe])
 
 
-_SCOPES = (Scope(), Scope(), Scope(), Scope("agent", "project-b", ""), Scope("agent-b", "", "channel-b"))
+_SCOPES = (Scope(), Scope(), Scope(), Scope(), Scope("agent", "project-b", ""), Scope("agent-b", "", "channel-b"))
 
 
 @st.composite
@@ -114,8 +114,9 @@ def scenarios(
     max_factor: int = MAX_FACTOR,
     window: st.SearchStrategy[TokenWindow] | None = None,
     kinds: Sequence[Kind] = ("mem", "ep"),
+    min_records: int = 1,
 ) -> Scenario:
-    """One to `max_records` records, the first drawn to run past the window, with queries from their parts."""
+    """`min_records` to `max_records` records, the first drawn to run past the window, with queries from their parts."""
     chosen = draw(window if window is not None else windows())
     long = long_texts(chosen, max_factor)
     first = Record(draw(long), draw(st.sampled_from(kinds)))
@@ -123,10 +124,11 @@ def scenarios(
         st.lists(
             st.builds(
                 Record,
-                st.one_of(long, short_texts()),
+                st.one_of(long, short_texts(), short_texts()),
                 st.sampled_from(kinds),
                 st.sampled_from(_SCOPES),
             ),
+            min_size=min_records - 1,
             max_size=max_records - 1,
         )
     )

@@ -1,8 +1,8 @@
 """What a subject, the system under test, offers: the protocol, its values, and its capabilities.
 
 A subject is any class with some of the methods below (or a process that serves them, see `stdio`). A method it lacks is
-a missing capability: the laws that need it are reported as skipped, never as passed. Nothing here knows a subject of its
-own. DESIGN.md, "Subject protocol".
+a missing capability: the laws that need it are reported as skipped, never as passed. Nothing here knows a subject of
+its own. DESIGN.md, "Subject protocol".
 
 The embedding side is the harness's: `open` receives the URL of a server of the CEmbedding contract, and a subject that
 embeds does it there.

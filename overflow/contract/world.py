@@ -10,9 +10,11 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
+from typing import cast
 
 from overflow.contract.scenario import Record, Scenario
 from overflow.contract.subject import Node, Ref, Stored, Subject, capabilities
+from overflow.contract.watched import Watched
 from overflow.embedding.script import Hook, Reply, Request, Script
 from overflow.embedding.server import ScriptedServer
 from overflow.tokens.synthetic import SyntheticWindow
@@ -36,7 +38,8 @@ class World(AbstractContextManager["World"]):
         self.capabilities: frozenset[str] = frozenset()
         self.server = server
         self.scenario = scenario
-        self.divided = False
+        #: The records seen to have been divided, by the database or by what was embedded.
+        self.divided: set[Ref] = set()
         self.evidence: Counter[str] = Counter()
         server.script = script
         server.reset()
@@ -52,10 +55,11 @@ class World(AbstractContextManager["World"]):
         """A subject on the directory `name` of this example; the same name again opens the same store once more."""
         directory = self._root / name
         directory.mkdir(parents=True, exist_ok=True)
-        subject = self._factory()
+        made = self._factory()
+        subject = cast(Subject, Watched(made))
         subject.open(str(directory), self.server.url)
         self._opened.append(subject)
-        self.capabilities = capabilities(subject)
+        self.capabilities = capabilities(made)
         if queue is not None:
             subject.configure(queue=queue)
         return subject
@@ -68,7 +72,7 @@ class World(AbstractContextManager["World"]):
     @contextmanager
     def second_handle(self, name: str = "a") -> Iterator[Subject]:
         """Another subject on the same store, for what happens while the first is busy; closed at once."""
-        subject = self._factory()
+        subject = cast(Subject, Watched(self._factory()))
         subject.open(str(self._root / name), self.server.url)
         try:
             yield subject
@@ -103,7 +107,8 @@ class World(AbstractContextManager["World"]):
     def nodes(self, subject: Subject, ref: Ref) -> list[Node]:
         """The record's nodes, read from the database; remembers that something divided."""
         nodes = subject.nodes(ref)
-        self.divided = self.divided or len(nodes) > 1
+        if len(nodes) > 1:
+            self.divided.add(ref)
         return nodes
 
     def embedded_since(self, mark: int) -> set[str]:

@@ -20,7 +20,6 @@ from overflow.contract.subject import Ref, Subject, SubjectDied
 from overflow.contract.violation import Violation
 from overflow.contract.world import FAULT, World
 from overflow.embedding.script import Reply, Request
-from overflow.errors import UnavailableError
 
 _LAW = "interleavings"
 _NUMBERS = st.integers(0, 9)
@@ -146,7 +145,7 @@ class Interleavings(RuleBasedStateMachine):
         def run() -> None:
             before, mark = dict(self._texts), self.world.mark()
             self.subject.kill_at(statement)
-            with suppress(SubjectDied, UnavailableError):
+            with suppress(SubjectDied):
                 operations[operation]()
             self.world.abandon(self.subject)
             self.subject = self.world.open()

@@ -11,10 +11,13 @@ import numpy as np
 
 from overflow.contract.laws.facts import check_quote, refs_of, stored_text
 from overflow.contract.laws.law import expect, law
-from overflow.contract.subject import Hit, Item, Scope, Subject
+from overflow.contract.strategies import scenarios
+from overflow.contract.subject import Hit, Item, Ref, Scope, Subject
+from overflow.contract.violation import Violation
 from overflow.contract.world import World
 
 _LIMITS = (1, 3, 10)
+_BUILT = "building nodes"
 
 
 @law(
@@ -22,6 +25,8 @@ _LIMITS = (1, 3, 10)
     "retrieval unchanged",
     source="Overflow Tree, section 5.1",
     requires="store settle recall nodes configure",
+    # A ranking of one record cannot change: several share a scope, and one that divides is stored first.
+    scenarios=lambda: scenarios(min_records=3, max_records=6),
     evidence=("hits",),
 )
 def retrieval_unchanged(world: World) -> None:
@@ -34,30 +39,34 @@ def retrieval_unchanged(world: World) -> None:
     with_nodes.settle()
     for each in stored:
         world.nodes(with_nodes, each.ref)
-    _compare(world, rng, with_nodes, without, "building nodes")
+    refs = refs_of(stored)
+    _compare(world, rng, refs, with_nodes, without, _BUILT)
 
     changed = rng.randrange(len(stored))
     if scenario.records[changed].kind == "mem" and rng.random() < 0.5:
         with_nodes.update(stored[changed].ref, scenario.texts[0])
         without.update(twins[changed].ref, scenario.texts[0])
-        _compare(world, rng, with_nodes, without, "a change of one record, its nodes pending")
+        _compare(world, rng, refs, with_nodes, without, "a change of one record, its nodes pending")
         with_nodes.settle()
     else:
         with_nodes.delete(stored[changed].ref)
         without.delete(twins[changed].ref)
-    _compare(world, rng, with_nodes, without, "a change of one record")
+    _compare(world, rng, refs, with_nodes, without, "a change of one record")
 
 
-def _compare(world: World, rng: random.Random, left: Subject, right: Subject, after: str) -> None:
+def _compare(world: World, rng: random.Random, refs: list[Ref], left: Subject, right: Subject, after: str) -> None:
     scopes = sorted({record.scope for record in world.scenario.records}, key=repr)
-    for query, scope in product(world.scenario.queries, scopes):
+    queries = world.scenario.queries if after == _BUILT else rng.sample(world.scenario.queries, 2)
+    for query, scope in product(queries, scopes):
         limit = rng.choice(_LIMITS)
         for read in ("recall", "reconstruct") if world.offers("reconstruct") else ("recall",):
             got, expected = (_ranking(getattr(subject, read)(query, scope, limit)) for subject in (left, right))
             world.evidence["hits"] += len(expected)
             title = f"{read} returns the same records, order and scores with or without nodes"
-            context = {"query": repr(query), "scope": scope, "limit": limit, "after": after, "scenario": world.scenario}
-            expect(got == expected, "1", title, expected=expected, got=got, **context)
+            if got != expected:
+                nodes = {f"{ref.kind} {ref.id}": [(n.start, n.end) for n in left.nodes(ref)] for ref in refs}
+                context = {"query": repr(query), "scope": scope, "limit": limit, "after": after, "nodes": nodes}
+                raise Violation("1", title, expected, got, context)
 
 
 def _ranking(hits: list[Hit] | list[Item]) -> list[tuple[str, int, float]]:
@@ -134,7 +143,7 @@ def isolation(world: World) -> None:
     own = {each.ref: record.scope for each, record in zip(stored, world.scenario.records, strict=True)}
     for scope in sorted(strangers, key=repr):
         for query in world.scenario.queries:
-            foreign = [hit.ref for hit in subject.recall(query, scope, 10) if own[hit.ref] != scope]
+            foreign = [hit.ref for hit in subject.recall(query, scope, 10) if own.get(hit.ref) != scope]
             title = "recall shows no record of another scope"
             expect(not foreign, "isolation", title, expected=[], got=foreign, scope=scope, query=repr(query))
         for ref in refs_of(stored):
