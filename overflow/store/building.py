@@ -45,6 +45,7 @@ Outcome = Prepared | HarnessError
 
 def prepare(model: Model, jobs: Sequence[Job]) -> list[Outcome]:
     """The nodes of each job, or why it has none; one record's failure is its own."""
+    model.refresh()
     try:
         name = model.name()
     except HarnessError as error:
@@ -52,6 +53,8 @@ def prepare(model: Model, jobs: Sequence[Job]) -> list[Outcome]:
     builds = [_Build(job) for job in jobs]
     for first in range(0, len(builds), WIDTH):
         _run(model, builds[first : first + WIDTH])
+    # The server may have become another model's while it embedded; `write` asks for the name as it is now.
+    model.refresh()
     return [build.outcome(name) for build in builds]
 
 

@@ -7,7 +7,7 @@ section 3 (the write lock).
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from overflow.store.errors import named_errors
@@ -31,16 +31,14 @@ class Database:
     def __init__(self, path: str, factory: Factory = sqlite3.Connection) -> None:
         self.path = path
         self._lock = threading.RLock()
-        with named_errors(path):
+        with named_errors(path), ExitStack() as opened:
             # The lock above guards the connection, which SQLite's own check would bind to one thread.
             self._connection = factory(path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
+            opened.callback(self._connection.close)
             self._connection.text_factory = _tolerant
-            try:
-                self._connection.execute("PRAGMA synchronous = NORMAL")
-                self._connection.execute("PRAGMA journal_mode = WAL")
-            except sqlite3.Error:
-                self._connection.close()
-                raise
+            self._connection.execute("PRAGMA synchronous = NORMAL")
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            opened.pop_all()
 
     def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """All rows of one statement."""

@@ -79,6 +79,7 @@ class Examination:
 
 def examine(database: Database, model: Model) -> Examination:
     """One health check. A server that is away makes tokens unknown, and no error."""
+    model.refresh()
     scan = _Scan(model.known_name(), model.window())
     for kind, identifier in database.rows(_RECORDS):
         scan.record(database, Ref(kind, identifier))

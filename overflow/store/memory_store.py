@@ -7,6 +7,7 @@ after one request to the embedding server, and nodes are built later. Overflow T
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal, Self
@@ -73,12 +74,11 @@ class MemoryStore:
         self.queue = queue
         self._clock = clock
         self._model = Model(embedder)
-        self._database = Database(path, factory)
-        try:
+        with ExitStack() as opened:
+            self._database = Database(path, factory)
+            opened.callback(self._database.close)
             schema.ensure(self._database)
-        except BaseException:
-            self._database.close()
-            raise
+            opened.pop_all()
         self._worker = Worker(self._database, self._model, clock)
 
     def close(self) -> None:
@@ -107,7 +107,7 @@ class MemoryStore:
         if stored is not None and stored.is_text and stored.raw == text.encode():
             with self._database.transaction():
                 records.change(self._database, ref, text, self._clock())
-                return Stored(ref, Nodes() if queue.is_waiting(self._database, ref) else None)
+                return Stored(ref, Nodes() if self.queue and queue.is_waiting(self._database, ref) else None)
         records.require_unlocked(self._database, ref)
         (found,) = self._vectors([text])
         with self._database.transaction():
@@ -183,7 +183,7 @@ class MemoryStore:
         return stored
 
     def refresh_model(self) -> None:
-        """Ask the embedder for its identity again, because the model behind it may be another."""
+        """Ask the embedder for its identity again: the model behind it is another. Builds ask by themselves."""
         self._model.refresh()
 
     def _store(self, kind: Kind, text: str, scope: Scope) -> Stored:

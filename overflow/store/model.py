@@ -27,15 +27,18 @@ class Embedding:
 
 
 class Model:
-    """An embedder whose identity is asked once, until `refresh`; '' is the name of a model that states none."""
+    """An embedder whose identity is kept until `refresh`; '' is the name of a model that states none."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self._name: str | None = None
 
     def refresh(self) -> None:
-        """Ask for the identity again when it is next needed."""
-        self._name = None
+        """Ask for the identity now: the server may run another model than before, or none that answers."""
+        try:
+            self._name = self._embedder.identity() or ""
+        except UnavailableError:
+            self._name = None
 
     def name(self) -> str:
         """The identity vectors are stored under; raises UnavailableError when it cannot be learnt now."""

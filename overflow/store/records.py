@@ -36,6 +36,10 @@ class Scope:
     project: str = ""
     channel: str = ""
 
+    def __post_init__(self) -> None:
+        """Raises InputError for an axis that is no Unicode."""
+        require_unicode([self.agent, self.project, self.channel])
+
 
 @dataclass(frozen=True, slots=True)
 class Text:

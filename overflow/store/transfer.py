@@ -16,7 +16,6 @@ from typing import Any
 from overflow.errors import InputError
 from overflow.store.database import Database
 from overflow.store.records import Kind, Scope, accepted
-from overflow.tokens.unicode_text import require_unicode
 
 _RECORDS = (
     "SELECT kind, agent, project, channel, CAST(text AS BLOB), locked, created_at, updated_at FROM records"
@@ -109,7 +108,6 @@ def _scope(value: dict[str, Any]) -> Scope:
     axes = [value.get(axis, "") for axis in ("agent", "project", "channel")]
     if not all(isinstance(axis, str) for axis in axes):
         raise InputError("agent, project and channel must be texts")
-    require_unicode(axes)
     return Scope(*axes)
 
 

@@ -37,6 +37,7 @@ class TinyEmbedder:
     window: TokenWindow = field(default_factory=lambda: SyntheticWindow("words", 4))
     name: str | None = "tiny-1"
     away: bool = False
+    unnamed: bool = False
     refuse: Callable[[str, str], bool] = lambda _what, _text: False
     before: Callable[[str, Sequence[str]], None] = lambda _what, _texts: None
     embedded: list[list[str]] = field(default_factory=list)
@@ -44,6 +45,8 @@ class TinyEmbedder:
 
     def identity(self) -> str | None:
         self._answer("identity", [])
+        if self.unnamed:
+            raise UnavailableError("the tiny embedder does not say its name now")
         return self.name
 
     def embed(self, texts: Sequence[str]) -> Embedded:

@@ -78,7 +78,7 @@ def test_a_server_that_is_away_is_asked_little(bench):
     store = bench.open()
     for number in range(20):
         store.store(f"{LONG}{number}", Scope())
-    bench.embedder.away = True
+    bench.embedder.refuse = lambda what, _: what == "measure"
     bench.embedder.measured.clear()
     assert store.drain() == Drained(built=0, failed=20)
     assert [len(texts) for texts in bench.embedder.measured] == [20, 1]
@@ -143,16 +143,25 @@ def test_a_record_that_goes_while_it_is_built_leaves_nothing(bench):
 
 
 def test_a_model_that_changes_while_it_builds_writes_nothing(bench):
+    """Nobody says so: the server simply has another identity once the spans are embedded."""
     store, raw = bench.open(), bench.raw()
     store.store(LONG, Scope())
-    bench.embedder.before = lambda what, _: store.refresh_model() if what == "embed" else None
+    bench.embedder.before = lambda what, _: setattr(bench.embedder, "name", "tiny-2") if what == "embed" else None
     assert store.drain() == Drained(0, 0)
     assert raw.execute("SELECT count(*) FROM record_nodes").fetchone() == (0,)
-    bench.embedder.before = lambda *_: None
-    bench.embedder.name = "tiny-2"
     bench.clock.now += BACK_OFF
     assert store.drain() == Drained(built=1, failed=0)
     assert raw.execute("SELECT DISTINCT embedding_model FROM record_nodes").fetchall() == [("tiny-2",)]
+
+
+def test_a_server_whose_identity_is_away_builds_nothing(bench):
+    """A vector that nobody can name is of no use; the task waits."""
+    store, raw = bench.open(), bench.raw()
+    store.store(LONG, Scope())
+    bench.embedder.unnamed = True
+    assert store.drain() == Drained(built=0, failed=1)
+    assert store.store(LONG, Scope()).nodes is None
+    assert [row[:3] for row in raw.execute(TASKS)] == [("mem", 1, 1)]
 
 
 def test_unknown_tokens_end_a_task_without_a_failure(bench):

@@ -1,0 +1,139 @@
+"""The adapter: what it reads past the store agrees with the store, threads may share it, and it dies when told.
+
+The contract itself is run on it in props/contract.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from overflow.contract.subject import CAPABILITIES, CLAIMS, Ref, Scope, SubjectDied, capabilities
+from overflow.embedding.script import Script
+from overflow.embedding.server import ScriptedServer
+from overflow.embedding.wordllama import wordllama_vectors
+from overflow.store.errors import NotAStoreError
+from overflow.subjects.reference import DATABASE, Reference
+from overflow.tokens.synthetic import SyntheticWindow
+
+LONG = "one two three four five six seven eight nine. "
+
+
+class Place:
+    """A scripted server and a directory, on which subjects are opened as often as asked."""
+
+    def __init__(self, directory, server, opened):
+        self.directory, self.server, self._opened = directory, server, opened
+
+    def open(self):
+        subject = Reference()
+        subject.open(str(self.directory), self.server.url)
+        self._opened.callback(subject.close)
+        return subject
+
+
+@pytest.fixture
+def place(tmp_path) -> Iterator[Place]:
+    script = Script(SyntheticWindow("words", 4), wordllama_vectors)
+    with ScriptedServer(script) as server, ExitStack() as opened:
+        yield Place(tmp_path, server, opened)
+
+
+def test_it_offers_everything_the_protocol_knows():
+    assert capabilities(Reference()) == {*CAPABILITIES, *CLAIMS}
+
+
+def test_what_is_read_past_the_store_agrees_with_it(place):
+    subject = place.open()
+    memory, episode = subject.store(LONG, Scope()), subject.archive_episode(LONG.upper(), Scope())
+    assert (memory.nodes, episode.nodes) == ("queued", "queued")
+    before = subject.record_bytes(memory.ref)
+    subject.settle()
+    assert subject.refs() == [episode.ref, memory.ref]
+    assert subject.record_bytes(memory.ref) == before
+    for ref in subject.refs():
+        text = subject.text(ref)
+        assert text == subject.contents(ref, Scope())
+        for node in subject.nodes(ref):
+            assert text[node.start : node.end] == subject.contents(ref, Scope(), node.index)
+    assert len(subject.nodes(memory.ref)) == 3
+    assert (subject.text(Ref("mem", 9)), subject.record_bytes(Ref("mem", 9))) == (None, None)
+    health = subject.health()
+    assert (health.missing_nodes, health.findings) == ((), {})
+
+
+@pytest.mark.parametrize(
+    "change", ["locked = 1", "updated_at = 0", "content = CAST(content AS BLOB)", "embedding = x'00'"]
+)
+def test_every_byte_of_a_record_is_in_its_bytes(place, change):
+    subject = place.open()
+    ref = subject.store("short", Scope()).ref
+    before = subject.record_bytes(ref)
+    subject.execute(f"UPDATE memories SET {change}")
+    assert subject.record_bytes(ref) != before
+
+
+def test_threads_share_a_subject_and_a_directory(place):
+    """Writers, builders and readers at once, on one handle and on a second one of the same directory."""
+    handles = [place.open(), place.open()]
+    failed = []
+
+    def work(number):
+        subject = handles[number % 2]
+        try:
+            for step in range(6):
+                ref = subject.store(f"{LONG}{number} {step}", Scope()).ref
+                subject.settle()
+                assert subject.recall(f"{number} {step}", Scope(), 3)
+                subject.update(ref, f"{LONG}{number} {step} again")
+                assert subject.text(ref).endswith("again")
+        except BaseException as error:
+            failed.append(error)
+            raise
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    handles[0].settle()
+    assert handles[1].health().missing_nodes == ()
+    assert len(handles[0].refs()) == 24
+    assert all(handles[1].nodes(ref) for ref in handles[0].refs())
+
+
+@pytest.mark.parametrize("statement", range(1, 12))
+def test_it_dies_before_the_chosen_statement_and_stays_dead(place, statement):
+    subject = place.open()
+    kept = subject.store(LONG, Scope()).ref
+    subject.kill_at(statement)
+
+    def write():
+        for _ in range(6):
+            subject.store("more", Scope())
+
+    with pytest.raises(SubjectDied):
+        write()
+    with pytest.raises(SubjectDied):
+        subject.recall("more", Scope(), 1)
+    other = place.open()
+    assert kept in other.refs()
+    assert all(text in (LONG, "more") for text in map(other.text, other.refs()))
+    other.settle()
+    assert other.nodes(kept)
+
+
+def test_settling_waits_for_no_back_off_and_no_lease(place):
+    subject = place.open()
+    ref = subject.store(LONG, Scope()).ref
+    subject.execute("UPDATE tasks SET attempts = 1, lease_until = (SELECT created_at FROM memories) + 800")
+    subject.settle()
+    assert subject.nodes(ref)
+
+
+def test_a_directory_it_cannot_open_is_named_and_leaves_nothing_open(place):
+    (place.directory / DATABASE).write_bytes(b"not a database, but long enough to be taken for one" * 20)
+    with pytest.raises(NotAStoreError, match="is not a SQLite database"):
+        place.open()
