@@ -44,13 +44,14 @@ def divide_many(texts: Iterable[str], window: TokenWindow) -> Iterator[tuple[int
     """
     lockstep = Lockstep(texts, prefix_safe=window.prefix_safe)
     while asks := lockstep.round():
+        # Before measuring, which may fail for good.
+        yield from lockstep.finished()
         try:
             reports = window.measure(_texts(asks))
         except InputError as error:
             lockstep.refused(error)
         else:
             lockstep.receive(reports)
-        yield from lockstep.finished()
     yield from lockstep.finished()
 
 
@@ -58,14 +59,14 @@ async def adivide_many(texts: Iterable[str], window: AsyncTokenWindow) -> AsyncI
     """`divide_many` with its measuring awaited."""
     lockstep = Lockstep(texts, prefix_safe=window.prefix_safe)
     while asks := lockstep.round():
+        for ended in lockstep.finished():
+            yield ended
         try:
             reports = await window.measure(_texts(asks))
         except InputError as error:
             lockstep.refused(error)
         else:
             lockstep.receive(reports)
-        for ended in lockstep.finished():
-            yield ended
     for ended in lockstep.finished():
         yield ended
 
