@@ -51,7 +51,7 @@ _NAMED: dict[int, tuple[type[StoreInputError | UnavailableError], str]] = {
     sqlite3.SQLITE_PERM: (ReadOnlyStoreError, "cannot be accessed; make it and its directory writable"),
     sqlite3.SQLITE_BUSY: (StoreBusyError, "is locked by another process; try again when that has ended"),
     sqlite3.SQLITE_LOCKED: (StoreBusyError, "is locked by another connection; try again when that has ended"),
-    sqlite3.SQLITE_FULL: (StoreFullError, "cannot grow: the disk is full; nothing of this write was kept"),
+    sqlite3.SQLITE_FULL: (StoreFullError, "cannot grow: it or the disk is full; nothing of this write was kept"),
     sqlite3.SQLITE_IOERR: (StoreFullError, "cannot be read or written: the disk fails; nothing of this write was kept"),
 }
 

@@ -23,8 +23,8 @@ def unpack(stored: Sequence[bytes]) -> Vectors:
 def cosines(query: Vectors, rows: Vectors) -> list[float]:
     """The cosine of `query`, shape (dimensions,), to each of `rows`; -1 where a row edited by hand is no number."""
     # Not `rows @ query`: its sums depend on how many rows there are, so equal rows would get unequal scores.
-    dots = np.einsum("ij,j->i", rows.astype(np.float64), query.astype(np.float64))
-    lengths = np.sqrt(np.einsum("ij,ij->i", rows.astype(np.float64), rows.astype(np.float64)))
-    length = float(np.sqrt(np.dot(query.astype(np.float64), query.astype(np.float64))))
-    scores = dots / np.where(lengths * length > 0, lengths * length, 1)
+    wide, target = rows.astype(np.float64), query.astype(np.float64)
+    lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide)) * np.sqrt(target @ target)
+    with np.errstate(invalid="ignore"):
+        scores = np.einsum("ij,j->i", wide, target) / np.where(lengths > 0, lengths, 1)
     return [float(score) if np.isfinite(score) else -1.0 for score in scores]

@@ -102,6 +102,11 @@ def test_a_text_that_is_none_is_refused(bench, text):
     assert bench.raw().execute("SELECT id, content FROM memories").fetchall() == [(1, SHORT)]
 
 
+def test_a_scope_that_is_no_text_is_refused():
+    with pytest.raises(InputError, match="lone surrogate"):
+        Scope("agent", "\ud800")
+
+
 def test_the_same_text_again_keeps_nodes_and_vector(bench):
     """A rewrite of the same text is no change of it: section 4, "changing a memory's content"."""
     store, raw = bench.open(), bench.raw()

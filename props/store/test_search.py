@@ -108,11 +108,12 @@ def test_vectors_of_another_model_or_length_are_not_compared(bench):
     assert store.recall("qqq", HERE, 5) == []
 
 
-def test_a_vector_of_no_numbers_ranks_last_and_breaks_nothing(bench):
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_vector_of_no_numbers_ranks_last_and_breaks_nothing(bench, value):
     store, raw = bench.open(), bench.raw()
     for text in ("zzz", "qqq", "zzz"):
         store.store(text, HERE)
-    raw.execute("UPDATE memories SET embedding = ? WHERE id = 1", (np.full(16, np.nan, "<f4").tobytes(),))
+    raw.execute("UPDATE memories SET embedding = ? WHERE id = 1", (np.full(16, value, "<f4").tobytes(),))
     assert [hit.ref.id for hit in store.recall("qqx", HERE, 5)] == [2, 3, 1]
 
 
