@@ -8,19 +8,23 @@ import argparse
 import json
 import random
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 
 from overflow.cli.output import write_text
 from overflow.division import divide, divide_many
 from overflow.division.spans import Division
+from overflow.embedding.http import EmbeddingClient
 from overflow.embedding.script import Script
 from overflow.embedding.server import PathCount, ScriptedServer
 from overflow.measure.stdlib_docs import texts as documentation
+from overflow.store import MemoryStore, Scope
 from overflow.tokens.e5 import E5Window
 from overflow.tokens.http import HttpWindow
 from overflow.tokens.report import TokenWindow
@@ -133,6 +137,23 @@ def one_record(name: str, text: str, window: TokenWindow) -> list[Figure]:
     ]
 
 
+def in_store(name: str, text: str, window: TokenWindow) -> list[Figure]:
+    """What the store's own build of a queued record posts to /count_tokens; a span's count comes from /embed."""
+    script = Script(window, model=lambda texts: np.ones((len(texts), 1), np.float32))
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        ScriptedServer(script, keep_requests=False) as server,
+        EmbeddingClient(server.url) as client,
+        MemoryStore(str(Path(directory) / "store.sqlite3"), client) as store,
+    ):
+        store.store(text, Scope("agent", "", ""))
+        server.reset()
+        if store.drain().built != 1:
+            raise SystemExit("the store built nothing: its figure would be of no build")
+        posted = server.counts()["/count_tokens"]
+    return [Figure(f"{name}: characters a build posts to /count_tokens", posted.characters / len(text), 1.6)]
+
+
 def backlog(name: str, text: str, window: TokenWindow) -> list[Figure]:
     """Many records in lockstep."""
     texts = [text[start : start + RECORD] for start in range(0, len(text), RECORD)]
@@ -165,6 +186,8 @@ def figures() -> list[Figure]:
     for window in (e5, wordllama):
         found += one_record(f"English, {window.name}", record, window)
         found += one_record(f"Japanese, {window.name}", kana, window)
+    found += in_store("English, e5", record, e5)
+    found += in_store("Japanese, e5", kana, e5)
     found += backlog("English, e5", english(BACKLOG * RECORD), e5)
     found += backlog("Japanese, e5", japanese(BACKLOG * RECORD), e5)
     found += speed("English, wordllama", english(LONG), wordllama)

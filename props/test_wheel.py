@@ -1,4 +1,4 @@
-"""The wheel is what is tested: built, installed outside the checkout, it checks a subject and carries its data files."""
+"""The wheel is what is tested: built and installed outside the checkout, it checks a subject."""
 
 import json
 import subprocess

@@ -21,7 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from overflow.contract.laws.law import Law
 from overflow.contract.scenario import Scenario
-from overflow.contract.subject import Ref, capabilities
+from overflow.contract.subject import capabilities
 from overflow.contract.violation import Violation
 from overflow.contract.watched import SubjectCrash
 from overflow.contract.world import SubjectFactory, World
@@ -202,7 +202,7 @@ class Runner:
         if missing := sorted(law.requires - self.capabilities):
             return CorpusResult("skipped", f"the subject lacks {', '.join(missing)}", records, 0, 0.0)
         started = time.perf_counter()
-        divided: set[Ref] = set()
+        divided: set[str] = set()
 
         def once() -> None:
             with self._world(scenario, _Tally()) as world:

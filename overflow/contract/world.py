@@ -38,8 +38,8 @@ class World(AbstractContextManager["World"]):
         self.capabilities: frozenset[str] = frozenset()
         self.server = server
         self.scenario = scenario
-        #: The records seen to have been divided, by the database or by what was embedded.
-        self.divided: set[Ref] = set()
+        #: The texts seen to have been divided, by the database or by what was embedded.
+        self.divided: set[str] = set()
         self.evidence: Counter[str] = Counter()
         server.script = script
         server.reset()
@@ -108,7 +108,7 @@ class World(AbstractContextManager["World"]):
         """The record's nodes, read from the database; remembers that something divided."""
         nodes = subject.nodes(ref)
         if len(nodes) > 1:
-            self.divided.add(ref)
+            self.divided.add(subject.text(ref) or "")
         return nodes
 
     def embedded_since(self, mark: int) -> set[str]:

@@ -1,4 +1,4 @@
-"""The contract bound to the reference store, in process and over stdio, with the examples and shares of profile `ci`."""
+"""The contract bound to the reference store, in process and over stdio, as hard as profile `ci` looks."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The suite bites: each saboteur turns the laws it names red, for their own reason, and no invariant that it does not."""
+"""The suite bites: each saboteur turns the laws it names red, for their own reason, and no other invariant."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -143,7 +143,7 @@ def compare_and_swap(world: World) -> None:
     if not mark:
         return
     world.evidence["races"] += 1
-    world.divided.add(victim)  # the update came between the embedding of two nodes
+    world.divided.add(old)  # the update came between the embedding of two nodes
     if action == "delete":
         left = subject.nodes(victim)
         title = "a build wrote nodes of a deleted record"
