@@ -29,6 +29,9 @@ Examples:
   overflow check --corpus notes/ --junit out.xml  your own documents, and a report for CI
 """
 
+#: Columns of a table that goes to a file or a pipe, where there is no terminal to ask.
+_FILE_WIDTH = 120
+
 
 @click.command(epilog=_EXAMPLES)
 @click.option("--subject", default="reference", show_default=True, help="NAME, module:Class or cmd:COMMAND LINE.")
@@ -106,6 +109,8 @@ def check(
     violated = any(r.status == "violated" or (r.corpus and r.corpus.status == "violated") for r in results)
     if json_path != "-":
         out = Console()
+        if not out.is_terminal:
+            out = Console(width=_FILE_WIDTH)
         out.print(report.table(results, title, None if texts is None else texts.title))
         out.print(report.explanations(results, _again(subject, profile, seed, saboteur)))
         out.print(report.summary(results))

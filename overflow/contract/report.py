@@ -18,7 +18,7 @@ _SHOWN = 600
 
 
 def table(results: Sequence[Result], title: str, corpus: str | None) -> Table:
-    """One row a law: verdict, examples, how many divided, seconds, and the verdict on the corpus."""
+    """One row a law: verdict, examples, how many divided, seconds; on the corpus the verdict, and how many divided."""
     grid = Table(title=title, title_justify="left")
     grid.add_column("law")
     grid.add_column("name")
@@ -27,7 +27,6 @@ def table(results: Sequence[Result], title: str, corpus: str | None) -> Table:
         grid.add_column(heading, justify="right")
     if corpus is not None:
         grid.add_column(corpus)
-        grid.add_column("seconds", justify="right")
     for result in results:
         cells: list[RenderableType] = [
             result.invariant,
@@ -38,19 +37,18 @@ def table(results: Sequence[Result], title: str, corpus: str | None) -> Table:
             f"{result.seconds:.1f}",
         ]
         if corpus is not None:
-            cells += _corpus_cells(result.corpus)
+            cells.append(_corpus_cell(result.corpus))
         grid.add_row(*cells)
     return grid
 
 
-def _corpus_cells(corpus: CorpusResult | None) -> list[RenderableType]:
+def _corpus_cell(corpus: CorpusResult | None) -> RenderableType:
     if corpus is None:
-        return ["", ""]
-    if corpus.status == "skipped":
-        return [_verdict("skipped"), ""]
+        return ""
     verdict = _verdict(corpus.status)
-    verdict.append(f" {corpus.divided}/{corpus.records} divided", style="default")
-    return [verdict, f"{corpus.seconds:.1f}"]
+    return (
+        verdict if corpus.status == "skipped" else verdict.append(f", {corpus.divided} of {corpus.records}", "default")
+    )
 
 
 def _verdict(status: str, *, error: bool = False) -> Text:

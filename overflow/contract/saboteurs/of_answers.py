@@ -1,0 +1,176 @@
+"""Saboteurs of what a subject answers and does: rankings, writes, quotes, repair, export, health."""
+
+from dataclasses import replace
+
+from overflow.contract.saboteurs.saboteur import Sabotaged, saboteur
+from overflow.contract.scenario import LENGTH_LIMIT
+from overflow.contract.subject import Health, Hit, Item, Quote, Ref, Repaired, Scope, Stored, Subject
+
+
+@saboteur("admit-nodes", "1")
+class AdmitNodes(Sabotaged):
+    """Records with nodes come first in recall, as if their nodes were candidates."""
+
+    def recall(self, query: str, scope: Scope, limit: int) -> list[Hit]:
+        hits = self.subject.recall(query, scope, limit)
+        return sorted(hits, key=lambda hit: not self.subject.nodes(hit.ref))
+
+
+@saboteur("score-nodes", "1")
+class ScoreNodes(Sabotaged):
+    """A record's score grows with the number of its nodes, and the order stays."""
+
+    def recall(self, query: str, scope: Scope, limit: int) -> list[Hit]:
+        hits = self.subject.recall(query, scope, limit)
+        return [replace(hit, score=hit.score + 1e-9 * len(self.subject.nodes(hit.ref))) for hit in hits]
+
+
+@saboteur("reconstruct-by-nodes", "1")
+class ReconstructByNodes(Sabotaged):
+    """Reconstruct leaves out a record that has nodes."""
+
+    def reconstruct(self, query: str, scope: Scope, limit: int) -> list[Item]:
+        return [item for item in self.subject.reconstruct(query, scope, limit) if not self.subject.nodes(item.ref)]
+
+
+@saboteur("touch-record", "2 locked")
+class TouchRecord(Sabotaged):
+    """Building nodes leaves a mark in the record."""
+
+    def record_bytes(self, ref: Ref) -> bytes | None:
+        stored = self.subject.record_bytes(ref)
+        return stored + b" touched" if stored is not None and self.subject.nodes(ref) else stored
+
+
+@saboteur("always-queued", "status")
+class AlwaysQueued(Sabotaged):
+    """Every write answers that nodes were queued."""
+
+    def store(self, text: str, scope: Scope) -> Stored:
+        return replace(self.subject.store(text, scope), nodes="queued")
+
+
+@saboteur("fail-while-pending", "pending")
+class FailWhilePending(Sabotaged):
+    """Quoting a long record fails until the queue was drained."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._drained = False
+
+    def settle(self) -> None:
+        self.subject.settle()
+        self._drained = True
+
+    def quote(self, ref: Ref, query: str, scope: Scope) -> Quote | None:
+        text = self.subject.text(ref)
+        if text and not self._drained and self.runs_past(text):
+            raise RuntimeError(f"the nodes of {ref} are not ready")
+        return self.subject.quote(ref, query, scope)
+
+
+@saboteur("quote-last-node", "quote")
+class QuoteLastNode(Sabotaged):
+    """A long record is quoted by its last node, whatever is asked."""
+
+    def quote(self, ref: Ref, query: str, scope: Scope) -> Quote | None:
+        quote, nodes = self.subject.quote(ref, query, scope), self.subject.nodes(ref)
+        if quote is None or quote.node is None or not nodes:
+            return quote
+        last, text = nodes[-1], self.subject.text(ref) or ""
+        return Quote(ref, last.start, last.end, text[last.start : last.end], last.index)
+
+
+@saboteur("repair-once", "repair repair-bound unknown")
+class RepairOnce(Sabotaged):
+    """Only the first run of repair does anything."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._ran = False
+
+    def repair(self) -> Repaired:
+        if self._ran:
+            return Repaired(0, 0)
+        self._ran = True
+        return self.subject.repair()
+
+
+@saboteur("repair-everything-at-once", "repair-bound")
+class RepairAtOnce(Sabotaged):
+    """One run of repair builds as many records as are missing."""
+
+    def repair(self) -> Repaired:
+        first = self.subject.repair()
+        second = self.subject.repair()
+        return Repaired(first.built + second.built, second.failed)
+
+
+@saboteur("export-nodes", "export")
+class ExportNodes(Sabotaged):
+    """An export grows with the nodes that were built."""
+
+    def export(self, path: str) -> None:
+        self.subject.export(path)
+        nodes = sum(len(self.subject.nodes(ref)) for ref in self.subject.refs())
+        with open(path, "ab") as file:  # noqa: PTH123 - the subject wrote it, this appends
+            file.write(b"\n" * nodes)
+
+
+@saboteur("node-to-anybody", "isolation")
+class NodeToAnybody(Sabotaged):
+    """A node can be read by its number from any scope."""
+
+    def contents(self, ref: Ref, scope: Scope, node: int | None = None) -> str | None:
+        text = self.subject.text(ref)
+        found = [n for n in self.subject.nodes(ref) if n.index == node]
+        if node is None or text is None or not found:
+            return self.subject.contents(ref, scope, node)
+        return text[found[0].start : found[0].end]
+
+
+@saboteur("rewrite-drops-nodes", "rewrite")
+class RewriteDropsNodes(Sabotaged):
+    """Writing the same text again deletes the nodes."""
+
+    def update(self, ref: Ref, text: str) -> Stored:
+        stored = self.subject.update(ref, text)
+        self.subject.execute("DELETE FROM record_nodes WHERE parent_kind = ? AND parent_id = ?", (ref.kind, ref.id))
+        return stored
+
+
+@saboteur("no-limit", "limit")
+class NoLimit(Sabotaged):
+    """A text over the limit is stored whole."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._whole: dict[Ref, str] = {}
+
+    def store(self, text: str, scope: Scope) -> Stored:
+        stored = self.subject.store(text, scope)
+        if len(text) > LENGTH_LIMIT:
+            self._whole[stored.ref] = text
+        return stored
+
+    def text(self, ref: Ref) -> str | None:
+        return self._whole.get(ref) or self.subject.text(ref)
+
+
+@saboteur("blind-health", "tampered-parent tampered-nodes repair model grown-window")
+class BlindHealth(Sabotaged):
+    """The health check finds nothing."""
+
+    def health(self) -> Health:
+        return Health((), {})
+
+
+@saboteur("stop-at-bad-row", "bad-row")
+class StopAtBadRow(Sabotaged):
+    """One row that is no text keeps repair from building anything."""
+
+    def repair(self) -> Repaired:
+        for table, column in (("memories", "content"), ("episodes", "summary")):
+            if self.subject.execute(f"SELECT 1 FROM {table} WHERE typeof({column}) <> 'text' LIMIT 1"):
+                return Repaired(0, 1)
+        return self.subject.repair()

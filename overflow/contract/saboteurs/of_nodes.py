@@ -1,0 +1,164 @@
+"""Saboteurs of the node table: rows that are wrong, stale, missing or made where none may be."""
+
+from dataclasses import replace
+
+from overflow.contract.saboteurs.saboteur import Sabotaged, saboteur
+from overflow.contract.subject import Node, Ref, Stored, Subject
+from overflow.tokens.http import HttpWindow
+
+
+@saboteur("infer-token-count", "3 rule interleavings")
+class InferTokenCount(Sabotaged):
+    """A node's token count is inferred from its length, and not counted on its own span."""
+
+    def nodes(self, ref: Ref) -> list[Node]:
+        return [replace(node, token_count=max(1, (node.end - node.start) // 2)) for node in self.subject.nodes(ref)]
+
+
+@saboteur("leave-gap", "3 4 6 rule quote isolation")
+class LeaveGap(Sabotaged):
+    """The second node starts one character late."""
+
+    def nodes(self, ref: Ref) -> list[Node]:
+        return [replace(n, start=n.start + 1) if n.index == 1 else n for n in self.subject.nodes(ref)]
+
+
+@saboteur("divide-by-place", "5")
+class DivideByPlace(Sabotaged):
+    """Where a node ends depends on the directory that the store lies in."""
+
+    def nodes(self, ref: Ref) -> list[Node]:
+        nodes = self.subject.nodes(ref)
+        if self.directory.endswith("b") and len(nodes) > 1 and nodes[0].end > 1:
+            edge = nodes[0].end - 1
+            nodes[:2] = [replace(nodes[0], end=edge), replace(nodes[1], start=edge)]
+        return nodes
+
+
+@saboteur("keep-after-delete", "6")
+class KeepAfterDelete(Sabotaged):
+    """A deleted record's nodes stay."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._kept: dict[Ref, list[Node]] = {}
+
+    def delete(self, ref: Ref) -> None:
+        self._kept[ref] = self.subject.nodes(ref)
+        self.subject.delete(ref)
+
+    def nodes(self, ref: Ref) -> list[Node]:
+        return self._kept.get(ref) or self.subject.nodes(ref)
+
+
+@saboteur("keep-after-update", "4 6")
+class KeepAfterUpdate(Sabotaged):
+    """An updated record keeps the nodes of its old text until new ones are built."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._kept: dict[Ref, list[Node]] = {}
+
+    def update(self, ref: Ref, text: str) -> Stored:
+        self._kept[ref] = self.subject.nodes(ref)
+        return self.subject.update(ref, text)
+
+    def nodes(self, ref: Ref) -> list[Node]:
+        return self.subject.nodes(ref) or self._kept.get(ref, [])
+
+
+@saboteur("unknown-is-fits", "unknown")
+class BuildOnUnknown(Sabotaged):
+    """A record whose tokens are unknown gets nodes at a guess."""
+
+    def nodes(self, ref: Ref) -> list[Node]:
+        nodes, text = self.subject.nodes(ref), self.subject.text(ref)
+        if nodes or not text or len(text) < 2 or self.runs_past(text) is not None:
+            return nodes
+        half = len(text) // 2
+        return [Node(0, 0, half, 1, 1, b"", ""), Node(1, half, len(text), 1, 1, b"", "")]
+
+
+@saboteur("node-for-everything", "fits")
+class NodeForEverything(Sabotaged):
+    """A record that fits gets one node, the whole of it."""
+
+    def nodes(self, ref: Ref) -> list[Node]:
+        nodes, text = self.subject.nodes(ref), self.subject.text(ref)
+        if nodes or not text or self.runs_past(text) is not False:
+            return nodes
+        with HttpWindow(self.embedding_url) as window:
+            report = window.measure([text])[0]
+        assert report is not None
+        return [Node(0, 0, len(text), report.count, report.window, b"", "")]
+
+
+@saboteur("skip-locked", "locked")
+class SkipLocked(Sabotaged):
+    """A locked record gets no nodes."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._locked: set[Ref] = set()
+
+    def lock(self, ref: Ref, locked: bool) -> None:
+        self._locked.add(ref) if locked else self._locked.discard(ref)
+        self.subject.lock(ref, locked)
+
+    def nodes(self, ref: Ref) -> list[Node]:
+        return [] if ref in self._locked else self.subject.nodes(ref)
+
+
+@saboteur("forget-model", "model")
+class ForgetModel(Sabotaged):
+    """Nodes do not say which model made them."""
+
+    def nodes(self, ref: Ref) -> list[Node]:
+        return [replace(node, model="model") for node in self.subject.nodes(ref)]
+
+
+@saboteur("write-old-text", "swap")
+class WriteOldText(Sabotaged):
+    """A record that changed while the queue ran keeps the nodes of the text it had before."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._stale: dict[Ref, list[Node]] = {}
+
+    def settle(self) -> None:
+        before = {ref: self.subject.text(ref) or "" for ref in self.subject.refs()}
+        self.subject.settle()
+        for ref, old in before.items():
+            if self.subject.text(ref) != old:
+                self._stale[ref] = [Node(0, 0, len(old), 1, 1, b"", ""), Node(1, len(old), len(old) + 1, 1, 1, b"", "")]
+
+    def nodes(self, ref: Ref) -> list[Node]:
+        return self._stale.get(ref) or self.subject.nodes(ref)
+
+
+@saboteur("merge-nodes", "3 6 rule quote isolation swap model tampered-parent")
+class MergeNodes(Sabotaged):
+    """The first two nodes are one: cut without being measured again."""
+
+    def nodes(self, ref: Ref) -> list[Node]:
+        nodes = self.subject.nodes(ref)
+        if len(nodes) < 3:
+            return nodes
+        merged = [replace(nodes[0], end=nodes[1].end), *nodes[2:]]
+        return [replace(node, index=index) for index, node in enumerate(merged)]
+
+
+@saboteur("keep-needless-nodes", "grown-window")
+class KeepNeedlessNodes(Sabotaged):
+    """A record that fits a grown window keeps its nodes."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._seen: dict[Ref, tuple[str | None, list[Node]]] = {}
+
+    def nodes(self, ref: Ref) -> list[Node]:
+        text, nodes = self.subject.text(ref), self.subject.nodes(ref)
+        if nodes:
+            self._seen[ref] = (text, nodes)
+        seen_text, seen = self._seen.get(ref, (None, []))
+        return nodes or (seen if seen_text == text else [])
