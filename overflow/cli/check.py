@@ -82,10 +82,10 @@ def check(
     errors = Console(stderr=True)
     with ExitStack() as stack:
         progress = stack.enter_context(_progress(errors))
-        texts = None if corpus == "none" else stack.enter_context(RealText(corpus, spec, seed, factory, progress))
         total = sum(chosen.count(law) for law in laws)
         task = progress.add_task("generated examples", total=total)
         runner = stack.enter_context(Runner(factory, wordllama_vectors, on_example=lambda: progress.advance(task)))
+        texts = None if corpus == "none" else stack.enter_context(RealText(corpus, spec, seed, factory, progress))
         results = []
         done = 0
         for law in laws:

@@ -21,13 +21,13 @@ from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from overflow.contract.laws.law import Law
 from overflow.contract.scenario import Scenario
-from overflow.contract.subject import capabilities
+from overflow.contract.subject import Subject, capabilities
 from overflow.contract.violation import Violation
-from overflow.contract.watched import SubjectCrash
+from overflow.contract.watched import SubjectCrash, Watched
 from overflow.contract.world import SubjectFactory, World
 from overflow.embedding.script import Model, Script
 from overflow.embedding.server import ScriptedServer
-from overflow.errors import InputError
+from overflow.errors import InputError, UnavailableError
 
 Status = Literal["holds", "violated", "skipped"]
 
@@ -119,17 +119,23 @@ class Runner:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        """Start the server and open the subject once, to learn what it is; raises what the subject raises then."""
+        """Start the server and open the subject once, to learn what it is; UnavailableError when it does not open."""
         with self._stack:
             self._root = Path(self._stack.enter_context(_directory()))
             self._server = self._stack.enter_context(ScriptedServer(Script(None, self._model)))
-            subject = self._factory()
-            subject.open(str(self._root), self._server.url)
-            self.name, self.version = subject.name, subject.version
-            self.capabilities = capabilities(subject)
-            subject.close()
+            self._introduce(self._factory())
             self._stack = self._stack.pop_all()
         return self
+
+    def _introduce(self, subject: Subject) -> None:
+        watched = Watched(subject)
+        try:
+            watched.open(str(self._root), self._server.url)
+            self.name, self.version = subject.name, subject.version
+            self.capabilities = capabilities(subject)
+            watched.close()
+        except SubjectCrash as crash:
+            raise UnavailableError(f"the subject's {crash}") from crash
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -206,8 +212,10 @@ class Runner:
 
         def once() -> None:
             with self._world(scenario, _Tally()) as world:
-                _checked(law, world)
-                divided.update(world.divided)
+                try:
+                    _checked(law, world)
+                finally:
+                    divided.update(world.divided)
 
         status, reason, counterexample, _ = self._outcome(once)
         if status == "holds" and not divided:
@@ -221,8 +229,10 @@ class Runner:
         directory = Path(tempfile.mkdtemp(dir=self._root))
         try:
             with World(self._factory, self._server, script, scenario, directory) as world:
-                yield world
-                tally.add(world)
+                try:
+                    yield world
+                finally:
+                    tally.add(world)
         except BaseException:
             tally.failed = True
             raise

@@ -1,0 +1,141 @@
+"""`overflow check` from the command line: the JSON of DESIGN.md, the exit codes, and one clear line for bad usage."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def check(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "overflow", "check", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
+
+
+def test_json_has_the_shape_of_the_design() -> None:
+    ran = check("--invariant", "3", "--corpus", "none", "--seed", "5", "--json", "-")
+    assert ran.returncode == 0, ran.stderr
+    data = json.loads(ran.stdout)
+    assert (data["subject"]["name"], data["contract"], data["profile"], data["seed"]) == (
+        "reference",
+        "nodes",
+        "quick",
+        5,
+    )
+    (result,) = data["results"]
+    assert result["invariant"] == "3"
+    assert result["status"] == "holds"
+    assert result["examples"] == 40
+    assert 20 <= result["divided"] <= 40
+    assert result["counterexample"] is None
+    assert {"name", "reason", "seconds"} <= set(result)
+
+
+def test_saboteur_is_violated_and_explained(tmp_path: Path) -> None:
+    """Exit 1, a counterexample a person can read, the command that shows it again, and a JUnit failure."""
+    junit = tmp_path / "out.xml"
+    ran = check("--saboteur", "infer-token-count", "--invariant", "3", "--corpus", "none", "--junit", str(junit))
+    assert ran.returncode == 1
+    assert "token_count is the span's own count" in ran.stdout
+    assert "expected:" in ran.stdout
+    assert "got:" in ran.stdout
+    assert "overflow check --subject reference --profile quick --seed 0 --saboteur infer-token-count" in ran.stdout
+    suite = ET.parse(junit).getroot()
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("1", "1", "0")
+
+
+def test_corpus_column(tmp_path: Path) -> None:
+    """Documents of the user's own are a column of their own; one document of many words divides."""
+    (tmp_path / "long.md").write_text("The billing database is PostgreSQL 15. " * 200)
+    (tmp_path / "short.txt").write_text("A note.")
+    ran = check("--invariant", "4", "--corpus", str(tmp_path), "--json", "-")
+    assert ran.returncode == 0, ran.stderr
+    corpus = json.loads(ran.stdout)["results"][0]["corpus"]
+    assert (corpus["status"], corpus["records"], corpus["divided"]) == ("holds", 2, 1)
+
+
+def test_corpus_that_never_divides_proves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "short.txt").write_text("A note.")
+    ran = check("--invariant", "4", "--corpus", str(tmp_path))
+    assert ran.returncode == 1
+    assert "no record of the corpus divided" in ran.stdout
+
+
+CRASHING = """
+from overflow.contract.subject import Ref, Stored
+
+class Crashing:
+    name, version = "crashing", "1"
+    def open(self, directory, embedding_url): pass
+    def close(self): pass
+    def store(self, text, scope): raise OSError("no room")
+    def settle(self): pass
+    def nodes(self, ref): return []
+    def text(self, ref): return ""
+
+class NothingDivides(Crashing):
+    def store(self, text, scope): return Stored(Ref("mem", 1), None)
+    archive_episode = store
+
+class DoesNotOpen(Crashing):
+    def open(self, directory, embedding_url): raise OSError("no disk")
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "mine.py").write_text(CRASHING)
+    return tmp_path
+
+
+def test_crash_of_the_subject_is_no_violation(folder: Path) -> None:
+    """A subject that raises is told apart from one that breaks a law: JSON `error`, no counterexample, exit 1."""
+    ran = check("--subject", "mine:Crashing", "--invariant", "4", "--corpus", "none", "--json", "-", cwd=folder)
+    assert ran.returncode == 1
+    (result,) = json.loads(ran.stdout)["results"]
+    assert (result["status"], result["error"], result["counterexample"]) == ("violated", True, None)
+    assert result["reason"] == "the subject's store raised OSError: no room"
+
+
+def test_missing_capability_is_skipped_with_its_reason(folder: Path) -> None:
+    ran = check("--subject", "mine:Crashing", "--invariant", "1", "--corpus", "none", "--json", "-", cwd=folder)
+    assert ran.returncode == 0
+    (result,) = json.loads(ran.stdout)["results"]
+    assert (result["status"], result["reason"]) == ("skipped", "the subject lacks configure, recall")
+
+
+def test_examples_that_never_divide_fail_the_run(folder: Path) -> None:
+    """A subject that builds no nodes at all violates no partition, and still the run does not hold."""
+    ran = check("--subject", "mine:NothingDivides", "--invariant", "4", "--corpus", "none", "--json", "-", cwd=folder)
+    assert ran.returncode == 1
+    (result,) = json.loads(ran.stdout)["results"]
+    assert result["status"] == "violated"
+    assert result["reason"] == "too few examples divided: 0 of 40, 50% are needed"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--subject", "nobody"], 2, "unknown subject"),
+        (["--subject", "no_such_module:Store"], 2, "no_such_module"),
+        (["--subject", "json:NoSuchClass"], 2, "NoSuchClass"),
+        (["--subject", "cmd:no-such-command-anywhere"], 3, "no-such-command-anywhere"),
+        (["--subject", "mine:DoesNotOpen"], 3, "no disk"),
+        (["--invariant", "7"], 2, "no invariant or law is called '7'"),
+        (["--saboteur", "nobody"], 2, "no saboteur is called"),
+        (["--corpus", "no-such-corpus"], 2, "no-such-corpus"),
+        (["--window", "words@40"], 2, "embeds nothing"),
+        (["--window", "words@0"], 2, "words@0"),
+        (["--profile", "slow"], 2, "slow"),
+        (["--json", "no/such/folder/out.json", "--invariant", "3", "--corpus", "none"], 2, "no/such/folder"),
+    ],
+)
+def test_bad_usage_is_one_line(arguments: list[str], code: int, said: str, folder: Path) -> None:
+    ran = check(*arguments, cwd=folder)
+    assert (ran.returncode, ran.stderr.count("\n")) == (code, 1), ran.stderr
+    assert ran.stderr.startswith("overflow: ")
+    assert said in ran.stderr
