@@ -56,6 +56,7 @@ def test_nodes_of_another_model_are_missing_and_made_anew(bench, names):
     store.refresh_model()
     same = names[0] == names[1]
     assert (store.quote(ref, "six", Scope()).node is None) == (not same)
+    assert (store.contents(ref, Scope(), 0) is None) == (not same)
     assert store.check_health().missing_nodes == (() if same else (ref,))
     assert store.repair().built == (not same)
     models = raw.execute("SELECT DISTINCT embedding_model FROM record_nodes UNION SELECT embedding_model FROM memories")

@@ -160,6 +160,16 @@ def test_an_unreadable_row_is_named_read_with_replacements_and_never_mended(benc
     assert stored == (value, b"text" if as_text else b"blob")
 
 
+def test_a_record_without_text_has_nothing_to_embed_or_divide(bench):
+    """The store refuses one, another program may have written it: it is calm, and the server is never asked of it."""
+    store, raw = bench.open(), bench.raw()
+    raw.execute("INSERT INTO memories (agent, content) VALUES ('agent', '')")
+    assert store.check_health() == CALM
+    store.repair()
+    assert "" not in [text for texts in bench.embedder.embedded + bench.embedder.measured for text in texts]
+    assert store.contents(VICTIM, Scope()) == ""
+
+
 def test_a_window_that_grew_or_shrank_is_found_without_another_name(bench):
     """The window itself tells: what fits now has needless nodes, what does not is cut anew."""
     store, raw = bench.open(), bench.raw()
@@ -269,6 +279,22 @@ def test_a_record_changed_while_repair_builds_is_left_to_the_next_run(bench):
     assert store.check_health().missing_nodes == (ref,)
     assert store.repair().built == 1
     assert bench.texts_of_nodes(raw) == SAME_LENGTH
+
+
+def test_repair_takes_no_nodes_that_were_built_anew_while_it_looked(bench):
+    """Named as edited, then rebuilt by another handle before the lock is taken: there is nothing to take away."""
+    store, other, raw = bench.open(), bench.open(embedder=type(bench.embedder)()), bench.raw()
+    store.store(LONG, Scope())
+    store.drain()
+    raw.execute("UPDATE record_nodes SET token_count = 1")
+    built = []
+    bench.embedder.before = lambda what, texts: (
+        built.append(other.repair().built) if what == "measure" and texts == [LONG] and not built else None
+    )
+    repaired = store.repair()
+    assert built == [1]
+    assert repaired.removed == 0
+    assert store.check_health() == CALM
 
 
 def test_no_lock_is_held_while_repair_divides_and_embeds(bench):

@@ -64,6 +64,17 @@ def test_a_failing_task_backs_off_and_is_given_up(bench):
     assert store.repair().built == 1
 
 
+def test_a_build_that_succeeds_forgets_earlier_failures(bench):
+    store, raw = bench.open(), bench.raw()
+    store.store(LONG, Scope())
+    bench.embedder.refuse = lambda what, text: what == "embed" and text != LONG
+    assert store.repair().failed == 1
+    assert raw.execute("SELECT work, attempts FROM failures").fetchall() == [("nodes", 1)]
+    bench.embedder.refuse = lambda *_: False
+    assert store.drain().built == 1
+    assert raw.execute("SELECT * FROM failures").fetchall() == []
+
+
 def test_one_text_the_server_refuses_fails_alone(bench):
     store, raw = bench.open(), bench.raw()
     refs = [store.store(f"{LONG}{word}", Scope()).ref for word in ("first", "poison", "last")]

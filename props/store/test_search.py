@@ -60,6 +60,18 @@ def test_recall_fuses_the_two_arms_by_reciprocal_rank(bench, stored, query):
         assert lowest - 1e-12 <= found[ref] - lexical <= highest + 1e-12
 
 
+def test_records_of_equal_score_are_in_order_of_kind_and_id(bench):
+    """First by words and second by vector is as good as the other way round; then the id decides."""
+    store, raw = bench.open(), bench.raw()
+    store.store("the query word, and much else that is not asked for", HERE)
+    store.store("query word", HERE)
+    near, far = (bench.embedder.vectors([text])[0].astype("<f4").tobytes() for text in ("query word", "#%)"))
+    raw.execute("UPDATE memories SET embedding = CASE id WHEN 1 THEN ? ELSE ? END", (near, far))
+    hits = store.recall("query word", HERE, 5)
+    assert [hit.ref.id for hit in hits] == [1, 2]
+    assert hits[0].score == hits[1].score == 1 / (RRF_K + 1) + 1 / (RRF_K + 2)
+
+
 @given(stored=st.lists(texts, min_size=1, max_size=5), query=texts)
 def test_words_find_every_record_that_holds_a_trigram_of_the_query(bench, stored, query):
     """The lexical arm alone, against plain search for the query's runs of 3 characters; NUL counts as white space."""

@@ -107,6 +107,11 @@ def test_an_export_that_fails_leaves_the_older_file(bench):
     target = Path(bench.path("out.jsonl"))
     store.store("first", Scope())
     store.export(str(target))
+    older = target.read_bytes()
+    store.store("second", Scope())
+    with target.open("rb") as reader:
+        store.export(str(target))
+        assert reader.read() == older, "who reads the older file reads all of it"
     before = target.read_bytes()
     bench.raw().execute("DROP VIEW records")
     names = sorted(path.name for path in bench.directory.iterdir())

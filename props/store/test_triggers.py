@@ -62,9 +62,32 @@ def test_whatever_sql_changes_a_record_its_nodes_go_and_its_index_follows(bench,
     for index in ("memories_fts", "episodes_fts"):
         raw.execute(f"INSERT INTO {index} ({index}) VALUES ('integrity-check')")
     store.drain()
+    assert not {"orphan_nodes", "edited_nodes", "stale_nodes", "stale_index"}.intersection(
+        store.check_health().findings
+    )
     store.repair()
     health = store.check_health()
     assert (health.missing_nodes, set(health.findings) - {"unreadable_text"}) == ((), set())
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_each_statement_takes_the_nodes_of_what_it_changes(bench, statement, kind):
+    """The same as above for each statement alone, on the long record of each kind."""
+    store, raw = bench.open(), bench.raw()
+    raw.text_factory = bytes
+    for text in (LONG, LONG.upper()):
+        (store.store if kind == "mem" else store.archive_episode)(text, Scope())
+    store.drain()
+    before = _texts(raw)
+    table, column = TABLES[kind]
+    raw.execute(statement.format(table=table, text=column), {"id": 1, "other": 2, "text": "changed"})
+    after = _texts(raw)
+    assert _divided(raw) == {ref for ref in before if after.get(ref) == before[ref]}
+    digests = raw.execute("SELECT parent_kind, parent_id FROM node_sets").fetchall()
+    assert {(k.decode(), i) for k, i in digests} == _divided(raw)
+    waiting = {(k.decode(), i) for k, i in raw.execute("SELECT kind, id FROM tasks")}
+    assert waiting == {ref for ref in after if ref in before and after[ref] != before[ref]}
 
 
 @pytest.mark.parametrize("kind", ["mem", "ep"])
