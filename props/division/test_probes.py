@@ -3,7 +3,6 @@
 import random
 import re
 from collections.abc import Callable, Sequence
-from itertools import groupby
 
 import pytest
 from hypothesis import given, settings
@@ -22,41 +21,49 @@ def pieces(start: int, end: int, size: int) -> Spans:
     return [(at, min(at + size, end)) for at in range(start, end, size)]
 
 
+def short_first(start: int, end: int, size: int) -> Spans:
+    """Tokens of `size`, and the shorter one at the start: where each lies depends on where the last one ends."""
+    first = start + (end - start) % size
+    return ([(start, first)] if first > start else []) + pieces(first, end, size)
+
+
 def long_words_unknown(text: str) -> Spans:
     """As WordPiece: a word of more than 100 characters is one token, however long; a shorter one has many."""
     words = [match.span() for match in re.finditer(r"\w+|[^\w\s]", text)]
     return [span for a, b in words for span in ([(a, b)] if b - a > 100 else pieces(a, b, 3))]
 
 
-def short_token_first(text: str) -> Spans:
-    """As Unigram on a repetition: a run of one sign is tokens of 8, and the shorter one comes first."""
-    spans, at = Spans(), 0
-    for _, group in groupby(text):
-        length = len(list(group))
-        first = length % 8
-        spans += [(at, at + first)] if first else []
-        spans += pieces(at + first, at + length, 8)
-        at += length
-    return spans
+def words_of_a_whole(text: str) -> Spans:
+    """Words, and runs of marks, whose tokens depend on where they end."""
+    return [span for match in re.finditer(r"\w+|[^\w\s]+", text) for span in short_first(*match.span(), 5)]
 
 
-def marks_join(text: str) -> Spans:
-    """As the byte-level models: a mark is joined to the letters after it, and to the line breaks after it."""
-    return [match.span() for match in re.finditer(r"[^\w\s]?\w+|[^\w\s]+[\r\n]*|\s+", text)]
+def marks_joined(text: str) -> Spans:
+    """As the byte-level models, which join a mark to the letters after it, and to the line breaks after it."""
+    joined = re.finditer(r"[^\w\s]?\w+|[^\w\s]+[\r\n]*|\s+", text)
+    return [span for match in joined for span in short_first(*match.span(), 3)]
 
 
-def odd_ends(text: str) -> Spans:
-    """The tokens of a word, or of a run of marks, depend on its last character: pairs from the start, or the end."""
+def leaning_spaces(text: str) -> Spans:
+    """The last space of a run belongs to the next word where that is of even length."""
     spans = Spans()
-    for match in re.finditer(r"\w+|[^\w\s]+", text):
-        a, b = match.span()
-        shift = (b - a) % 2 if ord(text[b - 1]) % 2 else 0
-        spans += [(a, a + 1)] if shift else []
-        spans += pieces(a + shift, b, 2)
+    for match in re.finditer(r"(\s*)(\w+|[^\w\s]+)", text):
+        (start, end), word_end = match.span(1), match.end()
+        split = end - 1 if end > start and (word_end - end) % 2 == 0 else end
+        spans += short_first(start, split, 4)
+        spans.append((split, word_end))
     return spans
 
 
-TOKENIZERS = [long_words_unknown, short_token_first, marks_join, odd_ends]
+def repetitions(text: str) -> Spans:
+    """As Unigram on a repetition of one sign or two, where the shorter token comes first."""
+    runs = [match.span() for match in re.finditer(r"(.)\1+|(..)\2+|.", text, re.DOTALL)]
+    return [span for a, b in runs for span in short_first(a, b, 8)]
+
+
+#: Those that look no further than the end of a word with its marks, and those that look at 100 characters or so.
+WHOLE_WORDS = [words_of_a_whole, marks_joined, leaning_spaces]
+BOUNDED = [long_words_unknown, repetitions]
 
 
 class Spied:
@@ -73,30 +80,28 @@ class Spied:
         return [report_of_spans(text, self.spans(text), self.window, 2) for text in texts]
 
 
-fragments = st.sampled_from(
-    [
-        "one more word ",
-        "end.\n\n",
-        "end.\n",
-        "x" * 130,
-        "ab" * 40,
-        "= " * 3,
-        "=" * 90,
-        "今日は、",
-        "版です。",
-        "a,b;c ",
-        "…\n",
-    ]
+LETTERS = "".join(random.Random(7).choices("abcdefghijklmnopqrstuvwxyz", k=200_000))
+
+
+def letters(least: int, most: int) -> st.SearchStrategy[str]:
+    return st.integers(least, most).map(lambda length: LETTERS[length : 2 * length])
+
+
+short = st.sampled_from(
+    ["one more word ", "end.\n\n", "end.\n\n\n\n", "= = ", "今日は、", "版です。", "a,b;c ", "…\n", "a      b "]
+)
+long = st.sampled_from(
+    ["x" * 130 + " ", "ab" * 40 + "\n", "=" * 90 + " ", "-" * 7 + "\n\n\n\n", ",abcdefghij" * 3 + "。"]
 )
 
 
-@pytest.mark.parametrize("tokenizer", TOKENIZERS)
-def test_a_probe_is_believed_only_where_the_rest_agrees(tokenizer: Callable[[str], Spans]) -> None:
-    """Tokenizers whose tokens depend on what follows give the same nodes as when the whole rest is measured."""
+def check_belief(
+    tokenizer: Callable[[str], Spans], fragments: st.SearchStrategy[str], rooms: st.SearchStrategy[int]
+) -> None:
     divided = 0
 
     @settings(max_examples=60, deadline=None)
-    @given(st.lists(fragments, min_size=20, max_size=120), st.integers(6, 40))
+    @given(st.lists(fragments, min_size=8, max_size=30), rooms)
     def example(parts: list[str], room: int) -> None:
         nonlocal divided
         text, window = "".join(parts), Spied(tokenizer, room)
@@ -108,16 +113,29 @@ def test_a_probe_is_believed_only_where_the_rest_agrees(tokenizer: Callable[[str
     assert divided >= 30
 
 
-@pytest.mark.parametrize("length", [3000, 3001, 3007])
-def test_a_repetition_is_measured_whole(length: int) -> None:
+@pytest.mark.parametrize("tokenizer", WHOLE_WORDS)
+def test_a_probe_is_believed_only_behind_a_clean_break(tokenizer: Callable[[str], Spans]) -> None:
+    """Where tokens depend on how their word ends, the nodes are those of the whole rest: in words of up to 900 letters,
+    in runs of marks and spaces, and in sentences without spaces."""
+    check_belief(
+        tokenizer, st.one_of(short, short, long, letters(90, 900).map(lambda word: word + " ")), st.integers(6, 60)
+    )
+
+
+@pytest.mark.parametrize("tokenizer", BOUNDED)
+def test_a_probe_is_believed_far_behind_the_close(tokenizer: Callable[[str], Spans]) -> None:
+    """Where tokens depend on a bounded stretch, the nodes are those of the whole rest in words without end as well."""
+    check_belief(tokenizer, st.one_of(short, short, long, letters(90, 1500)), st.integers(50, 250))
+
+
+@pytest.mark.parametrize("unit", ["=", "ab"])
+@pytest.mark.parametrize("length", [3000, 3001, 3006])
+def test_a_repetition_is_measured_whole(unit: str, length: int) -> None:
     """Where the short token of a repetition comes first, its length decides where the window closes."""
-    window = Spied(short_token_first, 32)
-    for text in ("=" * length, "some words " + "=" * length + " and more words"):
+    window = Spied(repetitions, 32)
+    for text in (unit * length, "some words " + unit * length + " and more words"):
         nodes = divide_by_the_rule(text, lambda rest: window.measure([rest])[0])
         assert [(span.start, span.end, span.token_count) for span in divide(text, window).spans] == nodes
-
-
-LETTERS = "".join(random.Random(7).choices("abcdefghijklmnopqrstuvwxyz", k=200_000))
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from overflow.division import (
     Cost,
     Density,
     Division,
+    Span,
     TokensUnknownError,
     WindowTooSmallError,
     divide,
@@ -235,6 +236,16 @@ def test_a_close_outside_the_text_is_an_error(close: int) -> None:
     next(steps)
     with pytest.raises(UnavailableError, match="of a text of 9 characters"):
         steps.send([TokenReport(9, 8, True, close)])
+
+
+def test_a_server_that_changes_its_mind_ends_in_one_node() -> None:
+    """A text that ran past the window, and alone does not, is a node; nothing is asked of what is not there."""
+    steps = division("aaaabbbb", prefix_safe=False)
+    next(steps)
+    assert steps.send([TokenReport(9, 8, True, 8)]).texts == ("aaaabbbb",)
+    with pytest.raises(StopIteration) as stopped:
+        steps.send([TokenReport(8, 8, False, 8)])
+    assert stopped.value.value.spans == (Span(0, 8, 8, 8),)
 
 
 def test_the_cost_is_what_was_asked() -> None:
