@@ -101,7 +101,7 @@ def check_belief(
     divided = 0
 
     @settings(max_examples=60, deadline=None)
-    @given(st.lists(fragments, min_size=8, max_size=30), rooms)
+    @given(st.lists(fragments, min_size=12, max_size=30), rooms)
     def example(parts: list[str], room: int) -> None:
         nonlocal divided
         text, window = "".join(parts), Spied(tokenizer, room)
@@ -125,7 +125,7 @@ def test_a_probe_is_believed_only_behind_a_clean_break(tokenizer: Callable[[str]
 @pytest.mark.parametrize("tokenizer", BOUNDED)
 def test_a_probe_is_believed_far_behind_the_close(tokenizer: Callable[[str], Spans]) -> None:
     """Where tokens depend on a bounded stretch, the nodes are those of the whole rest in words without end as well."""
-    check_belief(tokenizer, st.one_of(short, short, long, letters(90, 1500)), st.integers(50, 250))
+    check_belief(tokenizer, st.one_of(short, short, long, letters(90, 1500)), st.integers(20, 120))
 
 
 @pytest.mark.parametrize("unit", ["=", "ab"])
