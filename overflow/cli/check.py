@@ -5,7 +5,6 @@ It wires a subject, a model and a corpus to the contract's runner, and prints wh
 
 import dataclasses
 import json
-import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -14,7 +13,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from overflow.cli.output import write_text
+from overflow.cli.output import require_writable, write_text
 from overflow.errors import InputError
 
 _EXAMPLES = """
@@ -60,8 +59,8 @@ def check(
 ) -> int:
     """Check the six invariants of the Overflow Tree, and the laws beside them, on a memory store.
 
-    Exits 0 when every law that could be asked holds, 1 when one is violated, 2 on bad usage, 3 when the subject or a
-    server is not available.
+    Exits 0 when every law that could be asked holds, 1 when one is violated or none could be asked, 2 on bad usage, 3
+    when the subject or a server is not available.
     """
     from overflow.cli.real_text import RealText
     from overflow.contract import report
@@ -75,6 +74,8 @@ def check(
             click.echo(f"{each.name:26} {' '.join(sorted(each.expected)):44} {each.breaks}")
         return 0
     laws = _laws(ids)
+    for path in (junit, json_path):
+        require_writable(path)
     chosen = PROFILES[profile]
     factory = subject_factory(subject)
     if saboteur is not None:
@@ -107,18 +108,20 @@ def check(
         "results": [dataclasses.asdict(result) for result in results],
     }
     violated = any(r.status == "violated" or (r.corpus and r.corpus.status == "violated") for r in results)
+    asked = any(r.status != "skipped" for r in results)
     if json_path != "-":
         out = Console()
         if not out.is_terminal:
             out = Console(width=_FILE_WIDTH)
         out.print(report.table(results, title, None if texts is None else texts.title))
-        out.print(report.explanations(results, _again(subject, profile, seed, saboteur)))
+        command = _again(subject, profile, seed, saboteur)
+        out.print(report.explanations(results, command, ["--corpus", corpus, "--window", spec]))
         out.print(report.summary(results))
     if junit is not None:
         write_text(junit, report.junit(results, f"overflow.{runner.name}"))
     if json_path is not None:
         write_text(json_path, json.dumps(data, ensure_ascii=False, indent=1) + "\n")
-    return 1 if violated else 0
+    return 1 if violated or not asked else 0
 
 
 def _laws(ids: Sequence[str]) -> list[Any]:
@@ -131,9 +134,9 @@ def _laws(ids: Sequence[str]) -> list[Any]:
     return [law for law in known.values() if not ids or law.id in ids]
 
 
-def _again(subject: str, profile: str, seed: int, saboteur: str | None) -> str:
+def _again(subject: str, profile: str, seed: int, saboteur: str | None) -> list[str]:
     words = ["overflow", "check", "--subject", subject, "--profile", profile, "--seed", str(seed)]
-    return shlex.join(words + (["--saboteur", saboteur] if saboteur else []))
+    return words + (["--saboteur", saboteur] if saboteur else [])
 
 
 def _progress(console: Console) -> Progress:

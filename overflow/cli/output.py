@@ -43,6 +43,14 @@ def write_text(path: str, text: str) -> None:
         raise InputError(f"cannot write {path}: {error.strerror}") from error
 
 
+def require_writable(path: str | None) -> None:
+    """Raise InputError, before any work is done, for a path whose folder cannot be written to; `-` and None pass."""
+    if path is not None and path != "-":
+        folder = Path(path).resolve().parent
+        if not os.access(folder, os.W_OK):
+            raise InputError(f"cannot write {path}: {folder} is no folder to write to")
+
+
 @contextmanager
 def json_lines(path: str | None) -> Iterator[Callable[[object], None]]:
     """A function that writes a value as a line of JSON: to stdout at once for `-`, nowhere for None.
@@ -55,9 +63,7 @@ def json_lines(path: str | None) -> Iterator[Callable[[object], None]]:
     elif path == "-":
         yield lambda value: click.echo(_line(value), nl=False)
     else:
-        folder = Path(path).resolve().parent
-        if not os.access(folder, os.W_OK):
-            raise InputError(f"cannot write {path}: {folder} is no folder to write to")
+        require_writable(path)
         lines: list[str] = []
         yield lambda value: lines.append(_line(value))
         write_text(path, "".join(lines))

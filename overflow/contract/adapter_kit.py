@@ -46,7 +46,7 @@ CAPABILITIES = (
     "kill_at",
 )
 #: What a subject may claim of itself by an attribute that is true; offered like a capability, but not called.
-CLAIMS = ("design_rule",)
+CLAIMS = ("design_rule", "updates_episodes")
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, SUBJECT_ERROR = -32700, -32600, -32601, -32602, -32000
 

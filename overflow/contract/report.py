@@ -1,6 +1,7 @@
 """A run's results as a person reads them, and as JUnit. Pure functions of results; nothing is decided here."""
 
 import json
+import shlex
 from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
@@ -55,25 +56,39 @@ def _verdict(status: str, *, error: bool = False) -> Text:
     return Text(f"{status} (error)" if error else status, style=_STYLES[status])
 
 
-def explanations(results: Sequence[Result], command: str) -> Group:
-    """What is behind every verdict but `holds`: reason, minimal counterexample, and a command that shows it again."""
+def explanations(results: Sequence[Result], command: Sequence[str], corpus: Sequence[str]) -> Group:
+    """What is behind every verdict but `holds`: reason, minimal counterexample, and a command that shows it again.
+
+    `command` is the command line without the choice of a law, `corpus` the options that choose the corpus.
+    """
     parts: list[RenderableType] = []
     for result in results:
+        again = [*command, "--invariant", result.invariant]
         if result.status == "skipped":
             parts.append(Text(f"{result.invariant} skipped: {result.reason}"))
         if result.status == "violated":
-            lines = [result.reason or "", f"demanded by {result.source}"]
-            lines += _lines(result.counterexample)
-            lines.append(f"again: {command} --invariant {result.invariant}")
-            parts.append(Panel(Text("\n".join(lines)), title=f"{result.invariant} {result.name}", title_align="left"))
+            title = f"{result.invariant} {result.name}"
+            parts += _explained(
+                title, result.source, result.reason, result.counterexample, [*again, "--corpus", "none"]
+            )
         if result.corpus is not None and result.corpus.status == "violated":
-            lines = [result.corpus.reason or "", *_lines(result.corpus.counterexample)]
-            parts.append(Panel(Text("\n".join(lines)), title=f"{result.invariant} on the corpus", title_align="left"))
+            title = f"{result.invariant} {result.name}, on the corpus"
+            found = result.corpus
+            parts += _explained(title, result.source, found.reason, found.counterexample, [*again, *corpus])
     return Group(*parts)
 
 
+def _explained(
+    title: str, source: str, reason: str | None, counterexample: dict[str, str] | None, again: Sequence[str]
+) -> list[RenderableType]:
+    lines = [reason or "", f"demanded by {source}", *_lines(counterexample)]
+    # The command stands outside the frame and is never broken, so that it can be copied.
+    command = Text(f"again: {shlex.join(again)}\n", no_wrap=True, overflow="ignore")
+    return [Panel(Text("\n".join(lines)), title=title, title_align="left"), command]
+
+
 def summary(results: Sequence[Result]) -> Text:
-    """One line: how many laws hold, are violated, and were skipped."""
+    """One line: how many laws hold, are violated, were skipped; red unless something was asked and all of it holds."""
     verdicts = [r.status for r in results] + [r.corpus.status for r in results if r.corpus is not None]
     laws = {status: sum(r.status == status for r in results) for status in _STYLES}
     corpus = sum(r.corpus is not None and r.corpus.status == "violated" for r in results)
@@ -97,11 +112,11 @@ def shortened(value: str) -> str:
 
 def junit(results: Sequence[Result], name: str) -> str:
     """The run as one JUnit test suite: a case a law; a crash of the subject is an error, a violation a failure."""
-    counts = {status: sum(r.status == status for r in results) for status in ("violated", "skipped")}
-    errors = sum(r.error for r in results)
-    suite = ET.Element("testsuite", name=name, tests=str(len(results)), errors=str(errors))
-    suite.set("failures", str(counts["violated"] - errors))
-    suite.set("skipped", str(counts["skipped"]))
+    kinds = [kind for result in results for kind, *_ in _failures(result)]
+    suite = ET.Element("testsuite", name=name, tests=str(len(results)))
+    suite.set("errors", str(kinds.count("error")))
+    suite.set("failures", str(kinds.count("failure")))
+    suite.set("skipped", str(sum(result.status == "skipped" for result in results)))
     for result in results:
         case = ET.SubElement(suite, "testcase", classname=name, name=f"{result.invariant} {result.name}")
         case.set("time", f"{result.seconds:.3f}")

@@ -4,11 +4,12 @@ A law that found no force in its own examples (too few of them divided, or nothi
 check that can't fail is a defect. DESIGN.md, principle 4; "Command line", `overflow check`.
 """
 
+import math
 import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -128,7 +129,7 @@ class Runner:
         return self
 
     def _introduce(self, subject: Subject) -> None:
-        watched = Watched(subject)
+        watched = Watched(subject, ())
         try:
             watched.open(str(self._root), self._server.url)
             self.name, self.version = subject.name, subject.version
@@ -159,7 +160,7 @@ class Runner:
             stateful_step_count=profile.steps,
             verbosity=Verbosity.quiet,
         )
-        run = self._machine(law.machine, tally) if law.machine else self._generated(law, tally)
+        run = self._machine(law, law.machine, tally) if law.machine else self._generated(law, tally)
         started = time.perf_counter()
         status, reason, counterexample, error = self._outcome(lambda: run(configured, random_seed))
         if status == "holds":
@@ -172,25 +173,23 @@ class Runner:
 
     def _generated(self, law: Law, tally: _Tally) -> Callable[[settings, int], None]:
         def example(scenario: Scenario) -> None:
-            try:
-                with self._world(scenario, tally) as world:
-                    _checked(law, world)
-            except Violation as violation:
-                violation.context["scenario"] = scenario
-                raise
+            with self._world(law, scenario, tally) as world:
+                _checked(law, world)
             self._on_example()
 
         return lambda configured, random_seed: seed(random_seed)(configured(given(law.scenarios())(example)))()
 
-    def _machine(self, machine: type[RuleBasedStateMachine], tally: _Tally) -> Callable[[settings, int], None]:
+    def _machine(
+        self, law: Law, machine: type[RuleBasedStateMachine], tally: _Tally
+    ) -> Callable[[settings, int], None]:
         runner = self
 
-        class Seeded(machine):  # type: ignore[valid-type,misc]
+        class Seeded(machine):  # type: ignore[valid-type,misc]  # a base class that is a value
             """The law's machine in worlds of this run, closed with each example."""
 
             def __init__(self) -> None:
                 self._worlds = ExitStack()
-                super().__init__(lambda scenario: self._worlds.enter_context(runner._world(scenario, tally)))
+                super().__init__(lambda scenario: self._worlds.enter_context(runner._world(law, scenario, tally)))
 
             def teardown(self) -> None:
                 tally.failed = tally.failed or self.failed
@@ -210,31 +209,44 @@ class Runner:
         started = time.perf_counter()
         divided: set[str] = set()
 
+        tally = _Tally()
+
         def once() -> None:
-            with self._world(scenario, _Tally()) as world:
+            with self._world(law, scenario, tally) as world:
                 try:
                     _checked(law, world)
                 finally:
                     divided.update(world.divided)
 
         status, reason, counterexample, _ = self._outcome(once)
-        if status == "holds" and not divided:
-            status, reason = "violated", "no record of the corpus divided: the check had no force"
+        if status == "holds":
+            long = sum(scenario.runs_past(record.text) for record in scenario.records)
+            if not divided or 2 * len(divided) < long:
+                reason = f"too few records divided: {len(divided)} of the {long} that run past the window"
+            else:
+                reason = _without_evidence(law, tally)
+            status = "violated" if reason else "holds"
         return CorpusResult(status, reason, records, len(divided), time.perf_counter() - started, counterexample)
 
     @contextmanager
-    def _world(self, scenario: Scenario, tally: _Tally) -> Iterator[World]:
+    def _world(self, law: Law, scenario: Scenario, tally: _Tally) -> Iterator[World]:
         """One example's world in a directory of its own; what it saw is added to the tally."""
-        script = Script(scenario.window, self._model, scenario.identity)
+        self._server.script = Script(scenario.window, self._model, scenario.identity)
+        self._server.reset()
         directory = Path(tempfile.mkdtemp(dir=self._root))
         try:
-            with World(self._factory, self._server, script, scenario, directory) as world:
+            with World(self._factory, self._server, scenario, directory, self.capabilities, law.requires) as world:
                 try:
                     yield world
                 finally:
                     tally.add(world)
-        except BaseException:
+        except SubjectCrash as crash:
             tally.failed = True
+            crash.scenario = str(scenario)
+            raise
+        except Violation as violation:
+            tally.failed = True
+            violation.context.setdefault("scenario", scenario)
             raise
         finally:
             shutil.rmtree(directory, ignore_errors=True)
@@ -247,7 +259,7 @@ class Runner:
         except Flaky as flaky:
             return "violated", f"the same example did not fail twice: {flaky}", None, True
         except SubjectCrash as crash:
-            return "violated", f"the subject's {crash}", None, True
+            return "violated", f"the subject's {crash}", {"scenario": crash.scenario}, True
         return "holds", None, None, False
 
     def _skipped(self, law: Law, reason: str) -> Result:
@@ -271,13 +283,16 @@ def _weakness(law: Law, tally: _Tally, profile: Profile) -> str | None:
     """Why the examples prove nothing, if they do not."""
     if tally.divided < profile.divided * tally.examples:
         return f"too few examples divided: {tally.divided} of {tally.examples}, {profile.divided:.0%} are needed"
-    missing = [name for name in law.evidence if not tally.evidence[name]]
-    if missing:
-        return f"no example had any {', '.join(missing)}: the check had no force"
+    return _without_evidence(law, tally)
+
+
+#: The share of examples in which what a law is about must really have happened.
+_EVIDENCE = 0.05
+
+
+def _without_evidence(law: Law, tally: _Tally) -> str | None:
+    for name in law.evidence:
+        needed = max(1, math.ceil(_EVIDENCE * tally.examples))
+        if tally.evidence[name] < needed:
+            return f"{name}: {tally.evidence[name]} in {tally.examples} examples, {needed} are needed to prove anything"
     return None
-
-
-def run(runner: Runner, laws: Sequence[Law], profile: Profile, random_seed: int) -> Iterator[Result]:
-    """Check each law in turn."""
-    for law in laws:
-        yield runner.check(law, profile, random_seed)

@@ -199,8 +199,9 @@ CAPABILITIES = (
 
 
 #: Claims a subject makes of itself by an attribute that is true. `design_rule`: it divides by the rule of section 2 as
-#: DESIGN.md reads it, so its nodes are compared with the rule's and not only with the invariants.
-CLAIMS = ("design_rule",)
+#: DESIGN.md reads it, so its nodes are compared with the rule's and not only with the invariants. `updates_episodes`:
+#: `update` takes an episode as well as a memory.
+CLAIMS = ("design_rule", "updates_episodes")
 
 
 def capabilities(subject: object) -> frozenset[str]:

@@ -34,5 +34,14 @@ def test_law(law: Law, overflow_runner: Runner, request: pytest.FixtureRequest) 
     if result.status == "violated":
         console = Console(width=120, force_terminal=False)
         with console.capture() as captured:
-            console.print(explanations([result], f"overflow check --subject {config.getoption('--overflow-subject')}"))
+            console.print(explanations([result], _again(config), ["--corpus", "none"]))
         pytest.fail(captured.get(), pytrace=False)
+
+
+def _again(config: pytest.Config) -> list[str]:
+    options = {"--subject": "--overflow-subject", "--profile": "--overflow-profile", "--seed": "--overflow-seed"}
+    return [
+        "overflow",
+        "check",
+        *(word for name, ours in options.items() for word in (name, str(config.getoption(ours)))),
+    ]

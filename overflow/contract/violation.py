@@ -1,7 +1,7 @@
 """The one way a check fails: a typed violation that a person can read and a gate can tell from every other failure.
 
-An import error, an SQL error or a crash of the subject is never a violation; the runner reports those apart. DESIGN.md,
-principle 4.
+An import error, an SQL error or a crash of the subject is never a Violation; the runner reports it as an error.
+DESIGN.md, principle 4.
 """
 
 from dataclasses import dataclass, field
@@ -28,8 +28,3 @@ class Violation(AssertionError):
 
     def __hash__(self) -> int:
         return id(self)
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """Equal for two violations of one kind, so that they fold into one."""
-        return (self.law, self.title)

@@ -1,31 +1,40 @@
-"""A subject whose every failure is told apart from the harness's own.
+"""A subject whose every failure is told apart from the harness's own, and of which a law uses only what it may.
 
 What a subject raises becomes SubjectCrash, with the method that raised it: never a violation of a law, and never
-mistaken for a defect of the harness, which is left to raise as it is.
+mistaken for a defect of the harness, which is left to raise as it is. A law that calls a method it neither requires nor
+asked for is such a defect.
 """
 
 import functools
+from collections.abc import Container
 from typing import Any
 
-from overflow.contract.subject import Subject
+from overflow.contract.subject import CAPABILITIES, Subject, method_name
+
+_CAPABILITY_OF = {method_name(capability): capability for capability in CAPABILITIES}
 
 
 class SubjectCrash(Exception):
-    """`method` of the subject raised `error`."""
+    """`method` of the subject raised `error`; `scenario` is the example it happened in, as text, once known."""
 
     def __init__(self, method: str, error: Exception) -> None:
         super().__init__(f"{method} raised {type(error).__name__}: {error}")
         self.method = method
         self.error = error
+        self.scenario: str | None = None
 
 
 class Watched:
-    """A subject with every method's exceptions wrapped; attributes that are no methods are handed on."""
+    """A subject with every method's exceptions wrapped, of which the capabilities in `allowed` may be called."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: Subject, allowed: Container[str]) -> None:
         self._subject = subject
+        self._allowed = allowed
 
     def __getattr__(self, name: str) -> Any:
+        capability = _CAPABILITY_OF.get(name)
+        if capability is not None and capability not in self._allowed:
+            raise LookupError(f"a law calls {name} and neither requires it nor asked whether it is offered")
         member = getattr(self._subject, name)
         if not callable(member):
             return member

@@ -6,16 +6,16 @@ embedded. It never judges. DESIGN.md, principles 3 and 4.
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import cast
 
 from overflow.contract.scenario import Record, Scenario
-from overflow.contract.subject import Node, Ref, Stored, Subject, capabilities
+from overflow.contract.subject import Node, Ref, Stored, Subject
 from overflow.contract.watched import Watched
-from overflow.embedding.script import Hook, Reply, Request, Script
+from overflow.embedding.script import Hook, Reply, Request
 from overflow.embedding.server import ScriptedServer
 from overflow.tokens.synthetic import SyntheticWindow
 
@@ -29,77 +29,104 @@ ROUNDS = 40
 
 
 class World(AbstractContextManager["World"]):
-    """One example's surroundings; closes every subject it opened."""
+    """One example's surroundings; closes every subject it opened.
 
-    def __init__(self, factory: SubjectFactory, server: ScriptedServer, script: Script, scenario: Scenario, root: Path):
+    A law may call what it `requires`, and what it asked for with `offers`; `capabilities` are the subject's.
+    """
+
+    def __init__(
+        self,
+        factory: SubjectFactory,
+        server: ScriptedServer,
+        scenario: Scenario,
+        root: Path,
+        capabilities: frozenset[str],
+        requires: frozenset[str],
+    ):
         self._factory = factory
         self._root = root
-        self._opened: list[Subject] = []
-        self.capabilities: frozenset[str] = frozenset()
+        self._capabilities = capabilities
+        self._allowed = set(requires)
+        self._opened: dict[Subject, ExitStack] = {}
         self.server = server
         self.scenario = scenario
         #: The texts seen to have been divided, by the database or by what was embedded.
         self.divided: set[str] = set()
+        #: How often what a law is about really happened, by its name.
         self.evidence: Counter[str] = Counter()
-        server.script = script
-        server.reset()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.server.script.hook = None
-        for subject in self._opened:
-            subject.close()
+        with ExitStack() as closing:
+            for opened in self._opened.values():
+                closing.enter_context(opened)
+
+    def offers(self, capability: str) -> bool:
+        """Whether the subject offers what a law does not require but would use."""
+        offered = capability in self._capabilities
+        if offered:
+            self._allowed.add(capability)
+        return offered
 
     def open(self, name: str = "a", *, queue: bool | None = None) -> Subject:
         """A subject on the directory `name` of this example; the same name again opens the same store once more."""
-        directory = self._root / name
-        directory.mkdir(parents=True, exist_ok=True)
-        made = self._factory()
-        subject = cast(Subject, Watched(made))
-        subject.open(str(directory), self.server.url)
-        self._opened.append(subject)
-        self.capabilities = capabilities(made)
+        (self._root / name).mkdir(parents=True, exist_ok=True)
+        opened = ExitStack()
+        subject = opened.enter_context(self.second_handle(name))
+        self._opened[subject] = opened
         if queue is not None:
             subject.configure(queue=queue)
         return subject
 
     def abandon(self, subject: Subject) -> None:
         """Close a subject before its example ends; it may be dead already."""
-        self._opened.remove(subject)
-        subject.close()
+        self._opened.pop(subject).close()
 
     @contextmanager
     def second_handle(self, name: str = "a") -> Iterator[Subject]:
         """Another subject on the same store, for what happens while the first is busy; closed at once."""
-        subject = cast(Subject, Watched(self._factory()))
+        subject = cast(Subject, Watched(self._factory(), self._allowed))
         subject.open(str(self._root / name), self.server.url)
         try:
             yield subject
         finally:
             subject.close()
 
-    def offers(self, capability: str) -> bool:
-        return capability in self.capabilities
-
     def path(self, name: str) -> Path:
         return self._root / name
 
     def write(self, subject: Subject, record: Record) -> Stored:
-        put = subject.store if record.kind == "mem" else subject.archive_episode
-        return put(record.text, record.scope)
+        """Store one record; an episode as a memory where the subject has no episodes."""
+        episode = record.kind == "ep" and self.offers("archive_episode")
+        return (subject.archive_episode if episode else subject.store)(record.text, record.scope)
 
     def fill(self, subject: Subject) -> list[Stored]:
         """Store the scenario's records, in order."""
         return [self.write(subject, record) for record in self.scenario.records]
 
-    def grow_window(self, factor: int) -> Scenario:
-        """From now on the server's window is `factor` times as long, under another identity; the scenario under it."""
+    def settle(self, subject: Subject) -> None:
+        """Let the subject finish what it queued; nothing to do for one that has no queue."""
+        if self.offers("settle"):
+            subject.settle()
+
+    def can_update(self, ref: Ref) -> bool:
+        """Whether `update` takes that record."""
+        return self.offers("update") and (ref.kind == "mem" or self.offers("updates_episodes"))
+
+    def grow_window(self, factor: int, *, renamed: bool) -> Scenario:
+        """From now on the server's window is `factor` times as long; `renamed` says whether its identity tells so.
+
+        Returns the scenario under the new window.
+        """
         window = self.scenario.window
         if not isinstance(window, SyntheticWindow):
             raise TypeError(f"only a synthetic window can grow, not {window.name}")
         grown = SyntheticWindow(window.kind, window.window * factor, special_tokens=window.special_tokens)
-        scenario = replace(self.scenario, window=grown, identity=f"{self.scenario.identity} x{factor}")
+        scenario = replace(
+            self.scenario, window=grown, identity=self.scenario.identity + (f" x{factor}" if renamed else "")
+        )
         self.server.script.window = scenario.window
         self.server.script.identity = scenario.identity
         return scenario
@@ -108,7 +135,7 @@ class World(AbstractContextManager["World"]):
         """The record's nodes, read from the database; remembers that something divided."""
         nodes = subject.nodes(ref)
         if len(nodes) > 1:
-            self.divided.add(subject.text(ref) or "")
+            self.divided.add(subject.text(ref) or "" if self.offers("text") else repr(ref))
         return nodes
 
     def embedded_since(self, mark: int) -> set[str]:

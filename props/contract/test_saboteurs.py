@@ -18,7 +18,7 @@ INVARIANTS = ("1", "2", "3", "4", "5", "6")
 
 #: Finding a failure is asked here, not making it small.
 FINDING = replace(PROFILES["ci"], phases=(Phase.explicit, Phase.generate))
-LOOKING = replace(PROFILES["quick"], examples=25, phases=(Phase.explicit, Phase.generate))
+LOOKING = replace(PROFILES["quick"], examples=12, phases=(Phase.explicit, Phase.generate))
 
 
 @pytest.fixture(scope="module", params=sorted(SABOTEURS))

@@ -1,6 +1,7 @@
 """A law: one named property of a subject, with the sentence of the design that demands it.
 
-A law's check drives a world and raises Violation; it never catches what a subject raises. `share` is the part of a
+A law's check drives a world and raises Violation. What a subject raises is its crash and no violation, save where a law
+promises an answer (`facts.check_answers`). `share` is the part of a
 profile's examples that an expensive law runs.
 """
 
@@ -66,12 +67,14 @@ def law(
 Machine = TypeVar("Machine", bound=type[RuleBasedStateMachine])
 
 
-def machine_law(law_id: str, name: str, *, source: str, requires: str, share: float) -> Callable[[Machine], Machine]:
+def machine_law(
+    law_id: str, name: str, *, source: str, requires: str, share: float, evidence: tuple[str, ...]
+) -> Callable[[Machine], Machine]:
     """Register a state machine; it is made with a function that opens the World of the scenario it draws."""
 
     def register(machine: Machine) -> Machine:
         LAWS[law_id] = Law(
-            law_id, name, source, frozenset(requires.split()), None, machine, scenarios, share, False, ()
+            law_id, name, source, frozenset(requires.split()), None, machine, scenarios, share, False, evidence
         )
         return machine
 

@@ -11,7 +11,7 @@ from overflow.contract.world import World
     "2",
     "stored records are not modified",
     source="Overflow Tree, section 5.2",
-    requires="store settle nodes record_bytes execute repair",
+    requires="store nodes record_bytes",
 )
 def records_unmodified(world: World) -> None:
     """Building, rebuilding and deleting nodes leave every byte of every record as it was."""
@@ -25,22 +25,24 @@ def records_unmodified(world: World) -> None:
             title = "a stored record is not modified"
             expect(got == before[ref], "2", title, expected=before[ref], got=got, record=ref, after=after)
 
-    subject.settle()
+    world.settle(subject)
     for ref in refs:
         world.nodes(subject, ref)
     unmodified("building nodes")
+    if not (world.offers("execute") and world.offers("repair")):
+        return
     subject.execute("DELETE FROM record_nodes")
     unmodified("deleting nodes")
     repair_all(subject)
     unmodified("rebuilding nodes")
 
 
-@law("3", "every node fits its window", source="Overflow Tree, section 5.3", requires="store settle nodes text")
+@law("3", "every node fits its window", source="Overflow Tree, section 5.3", requires="store nodes text")
 def nodes_fit(world: World) -> None:
     """Every node's token count is at most its window, as counted on the node's own span by the harness itself."""
     subject = world.open()
     for ref in refs_of(world.fill(subject)):
-        subject.settle()
+        world.settle(subject)
         text = stored_text(subject, ref, "3")
         for node in world.nodes(subject, ref):
             span = text[node.start : node.end]
@@ -60,7 +62,7 @@ def nodes_fit(world: World) -> None:
             expect(node.window == report.window, "3", title, expected=report.window, got=node.window, **context)
 
 
-@law("4", "nodes partition their parent", source="Overflow Tree, section 5.4", requires="store settle nodes text")
+@law("4", "nodes partition their parent", source="Overflow Tree, section 5.4", requires="store nodes text")
 def nodes_partition(world: World) -> None:
     """In index order the first node starts at 0, each where the previous ended, and the last ends at the length."""
     subject = world.open()
@@ -74,13 +76,13 @@ def nodes_partition(world: World) -> None:
                 check_partition("4", text, nodes, ref, world.scenario.window.name)
 
     partitioned()
-    subject.settle()
+    world.settle(subject)
     partitioned()
     if world.offers("update"):
-        for ref, text in zip([ref for ref in refs if ref.kind == "mem"], world.scenario.texts, strict=False):
+        for ref, text in zip([ref for ref in refs if world.can_update(ref)], world.scenario.texts, strict=False):
             subject.update(ref, text)
         partitioned()
-        subject.settle()
+        world.settle(subject)
         partitioned()
 
 
@@ -88,7 +90,7 @@ def nodes_partition(world: World) -> None:
     "5",
     "division is deterministic",
     source="Overflow Tree, section 5.5",
-    requires="store settle nodes text execute repair",
+    requires="store nodes text",
 )
 def division_deterministic(world: World) -> None:
     """The same text, tokenizer and window give the same nodes: elsewhere, in another order and company, and rebuilt."""
@@ -96,13 +98,15 @@ def division_deterministic(world: World) -> None:
     second = world.open("b")
     records = world.scenario.records
     refs = refs_of(world.fill(first))
-    first.settle()
+    world.settle(first)
     twins: list[Ref] = []
     for record in reversed(records):
         twins.append(world.write(second, record).ref)
-        second.settle()
+        world.settle(second)
     for ref, twin in zip(refs, reversed(twins), strict=True):
         _same_division(world, first, ref, second, twin, "storing in another order and company")
+    if not (world.offers("execute") and world.offers("repair")):
+        return
     before = {ref: _division(world, first, ref) for ref in refs}
     first.execute("DELETE FROM record_nodes")
     repair_all(first)
@@ -127,14 +131,14 @@ def _division(world: World, subject: Subject, ref: Ref) -> list[tuple[int, int, 
     "rule",
     "division follows the rule",
     source="Overflow Tree, section 2",
-    requires="store settle nodes text design_rule",
+    requires="store nodes text design_rule",
     scenarios=lambda: scenarios(window=local_windows()),
 )
 def division_follows_the_rule(world: World) -> None:
     """The nodes are those of the rule of section 2, as its slow statement cuts them."""
     subject = world.open()
     refs = refs_of(world.fill(subject))
-    subject.settle()
+    world.settle(subject)
     for ref in refs:
         text = stored_text(subject, ref, "rule")
         expected = world.scenario.spans(text) or []
@@ -143,13 +147,14 @@ def division_follows_the_rule(world: World) -> None:
         expect(got == expected, "rule", "nodes are cut where the rule cuts", expected=expected, got=got, **context)
 
 
-@law("fits", "a record that fits has no nodes", source="Overflow Tree, section 2", requires="store settle nodes text")
+@law("fits", "a record that fits has no nodes", source="Overflow Tree, section 2", requires="store nodes text")
 def fitting_records_have_no_nodes(world: World) -> None:
     """Only a record whose text runs past the window is divided; the other is its own only span."""
     subject = world.open()
     refs = refs_of(world.fill(subject))
-    for step in (subject.settle, *([subject.repair] if world.offers("repair") else [])):
-        step()
+    for step in ("settle", "repair"):
+        if world.offers(step):
+            getattr(subject, step)()
         for ref in refs:
             text = stored_text(subject, ref, "fits")
             got = [(n.start, n.end) for n in world.nodes(subject, ref)]

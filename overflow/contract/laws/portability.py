@@ -14,7 +14,7 @@ from overflow.tokens.synthetic import SyntheticWindow
     "export",
     "nodes are not exported, an import rebuilds them",
     source="Overflow Tree, section 4",
-    requires="store settle nodes text export import refs",
+    requires="store nodes text export import refs",
 )
 def export_without_nodes(world: World) -> None:
     """An export is the same with and without nodes; importing it gives the same texts, whose nodes are then rebuilt."""
@@ -22,7 +22,7 @@ def export_without_nodes(world: World) -> None:
     stored = refs_of(world.fill(subject))
     before, after = world.path("before.export"), world.path("after.export")
     subject.export(str(before))
-    subject.settle()
+    world.settle(subject)
     for ref in stored:
         world.nodes(subject, ref)
     subject.export(str(after))
@@ -39,7 +39,7 @@ def export_without_nodes(world: World) -> None:
     for ref in refs:
         got_nodes = target.nodes(ref)
         expect(not got_nodes, "export", "an import carries no nodes", expected=[], got=got_nodes, record=ref)
-    target.settle()
+    world.settle(target)
     if world.offers("repair"):
         repair_all(target)
     check_built(world, target, refs, "export", "an import, and draining the queue")
@@ -57,7 +57,7 @@ def _at_the_limit(draw: st.DrawFn) -> Scenario:
     "limit",
     "the length limit stays",
     source="Overflow Tree, section 7",
-    requires="store settle nodes text",
+    requires="store nodes text",
     scenarios=_at_the_limit,
     share=1 / 10,
     on_corpus=False,
@@ -66,7 +66,7 @@ def length_limit(world: World) -> None:
     """At most 16,000 characters of a record are stored, and what is stored is divided."""
     subject = world.open()
     refs = refs_of(world.fill(subject))
-    subject.settle()
+    world.settle(subject)
     for ref, record in zip(refs, world.scenario.records, strict=True):
         text = stored_text(subject, ref, "limit")
         got = (len(text), record.text.startswith(text))
