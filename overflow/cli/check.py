@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from overflow.cli.output import require_writable, write_text
-from overflow.errors import InputError
+from overflow.errors import InputError, UnavailableError
 
 _EXAMPLES = """
 \b
@@ -120,7 +120,9 @@ def check(
     if junit is not None:
         write_text(junit, report.junit(results, f"overflow.{runner.name}"))
     if json_path is not None:
-        write_text(json_path, json.dumps(data, ensure_ascii=False, indent=1) + "\n")
+        write_text(json_path, json.dumps(data, indent=1) + "\n")
+    if runner.gone is not None and not _broken(results):
+        return UnavailableError.exit_code
     return 1 if violated or not asked else 0
 
 
@@ -132,6 +134,13 @@ def _laws(ids: Sequence[str]) -> list[Any]:
     if unknown:
         raise InputError(f"no invariant or law is called {unknown[0]!r}; there are {', '.join(known)}")
     return [law for law in known.values() if not ids or law.id in ids]
+
+
+def _broken(results: Sequence[Any]) -> bool:
+    """Whether a law was violated, and not only a subject lost."""
+    return any(
+        (r.status == "violated" and not r.error) or (r.corpus and r.corpus.status == "violated") for r in results
+    )
 
 
 def _again(subject: str, profile: str, seed: int, saboteur: str | None) -> list[str]:

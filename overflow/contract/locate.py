@@ -35,7 +35,10 @@ def subject_maker(spec: str) -> Callable[[], Subject]:
         raise InputError(f"{spec} is no subject: it cannot be made without arguments ({error})") from error
 
     def make() -> Subject:
-        subject: Subject = kind()
+        try:
+            subject: Subject = kind()
+        except (Exception, SystemExit) as error:
+            raise InputError(f"{spec} cannot be made: {type(error).__name__}: {error}") from error
         for attribute in ("name", "version"):
             if not isinstance(getattr(subject, attribute, None), str):
                 raise InputError(f"{spec} is no subject: its {attribute!r} is not a text")
@@ -54,5 +57,5 @@ def _module(name: str) -> ModuleType:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             raise InputError(f"there is no module {error.name!r}, installed or in {here}") from error
         raise InputError(f"the module {name!r} does not import: {error}") from error
-    except (ImportError, SyntaxError) as error:
-        raise InputError(f"the module {name!r} does not import: {error}") from error
+    except (Exception, SystemExit) as error:  # a module is foreign code, and runs whatever it likes
+        raise InputError(f"the module {name!r} does not import: {type(error).__name__}: {error}") from error

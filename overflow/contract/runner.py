@@ -22,7 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from overflow.contract.laws.law import Law
 from overflow.contract.scenario import Scenario
-from overflow.contract.subject import Subject, capabilities
+from overflow.contract.subject import CAPABILITIES, CLAIMS, Subject, capabilities
 from overflow.contract.violation import Violation
 from overflow.contract.watched import SubjectCrash, Watched
 from overflow.contract.world import SubjectFactory, World
@@ -92,6 +92,7 @@ class _Tally:
     divided: int = 0
     evidence: Counter[str] = field(default_factory=Counter)
     failed: bool = False
+    gone: SubjectCrash | None = None
 
     def add(self, world: World) -> None:
         if not self.failed:
@@ -118,6 +119,8 @@ class Runner:
         self._model = model
         self._on_example = on_example
         self._stack = ExitStack()
+        #: Why the subject cannot be asked any further; None while it can.
+        self.gone: str | None = None
 
     def __enter__(self) -> Self:
         """Start the server and open the subject once, to learn what it is; UnavailableError when it does not open."""
@@ -133,7 +136,7 @@ class Runner:
         try:
             watched.open(str(self._root), self._server.url)
             self.name, self.version = subject.name, subject.version
-            self.capabilities = capabilities(subject)
+            self.capabilities = _capabilities(subject)
             watched.close()
         except SubjectCrash as crash:
             raise UnavailableError(f"the subject's {crash}") from crash
@@ -145,11 +148,9 @@ class Runner:
 
     def check(self, law: Law, profile: Profile, random_seed: int) -> Result:
         """Run one law over generated examples."""
-        missing = sorted(law.requires - self.capabilities)
-        if missing:
-            return self._skipped(law, f"the subject lacks {', '.join(missing)}")
+        if reason := self._cannot_ask(law):
+            return Result(law.id, law.name, law.source, "skipped", reason, 0, 0, 0.0)
         tally = _Tally()
-
         configured = settings(
             max_examples=profile.count(law),
             phases=profile.phases,
@@ -204,8 +205,8 @@ class Runner:
         records = len(scenario.records)
         if not law.on_corpus:
             return CorpusResult("skipped", "its examples are made for it", records, 0, 0.0)
-        if missing := sorted(law.requires - self.capabilities):
-            return CorpusResult("skipped", f"the subject lacks {', '.join(missing)}", records, 0, 0.0)
+        if reason := self._cannot_ask(law):
+            return CorpusResult("skipped", reason, records, 0, 0.0)
         started = time.perf_counter()
         divided: set[str] = set()
 
@@ -233,6 +234,9 @@ class Runner:
         """One example's world in a directory of its own; what it saw is added to the tally."""
         self._server.script = Script(scenario.window, self._model, scenario.identity)
         self._server.reset()
+        if tally.gone is not None:
+            # Shrinking would only wait for the same again: an ended process, a time-out, a full disk.
+            raise tally.gone
         directory = Path(tempfile.mkdtemp(dir=self._root))
         try:
             with World(self._factory, self._server, scenario, directory, self.capabilities, law.requires) as world:
@@ -243,6 +247,8 @@ class Runner:
         except SubjectCrash as crash:
             tally.failed = True
             crash.scenario = str(scenario)
+            if crash.unavailable:
+                tally.gone = crash
             raise
         except Violation as violation:
             tally.failed = True
@@ -259,11 +265,27 @@ class Runner:
         except Flaky as flaky:
             return "violated", f"the same example did not fail twice: {flaky}", None, True
         except SubjectCrash as crash:
+            if crash.unavailable:
+                self.gone = str(crash)
             return "violated", f"the subject's {crash}", {"scenario": crash.scenario}, True
         return "holds", None, None, False
 
-    def _skipped(self, law: Law, reason: str) -> Result:
-        return Result(law.id, law.name, law.source, "skipped", reason, 0, 0, 0.0)
+    def _cannot_ask(self, law: Law) -> str | None:
+        if self.gone is not None:
+            return f"the subject is not available any more: {self.gone}"
+        missing = sorted(law.requires - self.capabilities)
+        return f"the subject lacks {', '.join(missing)}" if missing else None
+
+
+def _capabilities(subject: Subject) -> frozenset[str]:
+    try:
+        offered = capabilities(subject)
+    except TypeError as error:
+        raise InputError(f"{subject.name}: its `capabilities` is no collection of names") from error
+    unknown = sorted(str(name) for name in offered if name not in (*CAPABILITIES, *CLAIMS))
+    if unknown:
+        raise InputError(f"{subject.name} declares {unknown[0]!r}, and there is no such capability")
+    return offered
 
 
 def _directory() -> tempfile.TemporaryDirectory[str]:

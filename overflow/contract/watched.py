@@ -9,7 +9,9 @@ import functools
 from collections.abc import Container
 from typing import Any
 
-from overflow.contract.subject import CAPABILITIES, Subject, method_name
+from overflow.contract.conformity import require_conformity
+from overflow.contract.subject import CAPABILITIES, Subject, SubjectDied, method_name
+from overflow.errors import HarnessError, UnavailableError
 
 _CAPABILITY_OF = {method_name(capability): capability for capability in CAPABILITIES}
 
@@ -17,11 +19,16 @@ _CAPABILITY_OF = {method_name(capability): capability for capability in CAPABILI
 class SubjectCrash(Exception):
     """`method` of the subject raised `error`; `scenario` is the example it happened in, as text, once known."""
 
-    def __init__(self, method: str, error: Exception) -> None:
+    def __init__(self, method: str, error: BaseException) -> None:
         super().__init__(f"{method} raised {type(error).__name__}: {error}")
         self.method = method
         self.error = error
         self.scenario: str | None = None
+
+    @property
+    def unavailable(self) -> bool:
+        """Whether the subject, or what it stands on, is gone: a process that ended, a full disk."""
+        return isinstance(self.error, HarnessError) and self.error.exit_code == UnavailableError.exit_code
 
 
 class Watched:
@@ -30,6 +37,7 @@ class Watched:
     def __init__(self, subject: Subject, allowed: Container[str]) -> None:
         self._subject = subject
         self._allowed = allowed
+        self._may_die = False
 
     def __getattr__(self, name: str) -> Any:
         capability = _CAPABILITY_OF.get(name)
@@ -39,11 +47,19 @@ class Watched:
         if not callable(member):
             return member
 
+        self._may_die = self._may_die or name == "kill_at"
+
         @functools.wraps(member)
         def call(*args: Any, **kwargs: Any) -> Any:
             try:
-                return member(*args, **kwargs)
-            except Exception as error:
+                value = member(*args, **kwargs)
+                require_conformity(name, value)
+            except SubjectDied as died:
+                if self._may_die:
+                    raise
+                raise SubjectCrash(name, died) from died
+            except (Exception, SystemExit) as error:
                 raise SubjectCrash(name, error) from error
+            return value
 
         return call
