@@ -7,13 +7,19 @@ section 3 (the write lock).
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
 from typing import Any
 
-from overflow.store.errors import named_errors
+from overflow.store.errors import NotAStoreError, ReadOnlyStoreError, named_errors
 
 #: Seconds to wait for another connection's write lock.
 BUSY_TIMEOUT = 10.0
+
+#: Rows read at a time by `stream`.
+_BATCH = 100
+#: What every SQLite file that is not empty starts with.
+_MAGIC = b"SQLite format 3\0"
 
 #: Makes the connection from the arguments of sqlite3.Connection; tests give one that fails at a chosen statement.
 Factory = Callable[..., sqlite3.Connection]
@@ -25,10 +31,10 @@ Parameters = Sequence[Any] | Mapping[str, Any]
 class Database:
     """The database at `path`, created when it is not there. Text is decoded with U+FFFD for what is not UTF-8.
 
-    Raises the errors of `overflow.store.errors`.
+    With `writes` False nothing is set in the file. Raises the errors of `overflow.store.errors`.
     """
 
-    def __init__(self, path: str, factory: Factory = sqlite3.Connection) -> None:
+    def __init__(self, path: str, factory: Factory = sqlite3.Connection, *, writes: bool = True) -> None:
         self.path = path
         self._lock = threading.RLock()
         with named_errors(path), ExitStack() as opened:
@@ -36,8 +42,9 @@ class Database:
             self._connection = factory(path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
             opened.callback(self._connection.close)
             self._connection.text_factory = _tolerant
-            self._connection.execute("PRAGMA synchronous = NORMAL")
-            self._connection.execute("PRAGMA journal_mode = WAL")
+            if writes:
+                self._connection.execute("PRAGMA synchronous = NORMAL")
+                self._connection.execute("PRAGMA journal_mode = WAL")
             opened.pop_all()
 
     def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
@@ -49,6 +56,12 @@ class Database:
         """The first row of one statement, if any."""
         rows = self.rows(sql, parameters)
         return rows[0] if rows else None
+
+    def stream(self, sql: str, parameters: Parameters = ()) -> Iterator[Row]:
+        """The rows of one statement, a few at a time, of one moment; nothing may write through this until the end."""
+        with self._lock, named_errors(self.path), closing(self._connection.execute(sql, parameters)) as cursor:
+            while rows := cursor.fetchmany(_BATCH):
+                yield from rows
 
     def write(self, sql: str, parameters: Parameters = ()) -> sqlite3.Cursor:
         """Run one statement that writes; call it inside `transaction`."""
@@ -78,6 +91,40 @@ class Database:
     def close(self) -> None:
         with self._lock:
             self._connection.close()
+
+
+@contextmanager
+def untouched(path: str) -> Iterator[Database | None]:
+    """The database at `path` as it is, read without a byte written; None when there is nothing in it yet.
+
+    Raises NotAStoreError, before SQLite would take a file shorter than a page for an empty one and overwrite it.
+    """
+    file = Path(path)
+    if not file.is_file():
+        yield None
+        return
+    try:
+        with file.open("rb") as opened:
+            head = opened.read(len(_MAGIC))
+    except OSError as error:
+        raise ReadOnlyStoreError(f"{path} cannot be read: {error.strerror}; make it readable") from error
+    if head and head != _MAGIC:
+        raise NotAStoreError(f"{path} is not a SQLite database; give the path of a store, or a new one")
+    if not head:
+        yield None
+        return
+    with closing(Database(path, _reader, writes=False)) as database:
+        yield database
+
+
+def _reader(path: str, **options: Any) -> sqlite3.Connection:
+    """A connection that cannot write: an ordinary one would checkpoint another program's log when it is closed.
+
+    Without a log beside the file it takes it for immutable: SQLite would make an empty log, and leave it there.
+    """
+    log = Path(f"{path}-wal")
+    how = "mode=ro" if log.is_file() and log.stat().st_size else "mode=ro&immutable=1"
+    return sqlite3.Connection(f"{Path(path).absolute().as_uri()}?{how}", uri=True, **options)
 
 
 def _tolerant(raw: bytes) -> str:

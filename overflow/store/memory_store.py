@@ -74,6 +74,8 @@ class MemoryStore:
         self.queue = queue
         self._clock = clock
         self._model = Model(embedder)
+        # Before it is opened to be written: what is refused stays as it is, to the byte.
+        schema.refuse_others(path)
         with ExitStack() as opened:
             self._database = Database(path, factory)
             opened.callback(self._database.close)

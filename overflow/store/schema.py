@@ -1,23 +1,34 @@
-"""Brings a database to the present schema: creates it, migrates an older one, and makes missing triggers anew.
+"""Brings a database to the present schema: creates it, migrates an older one, and makes anew what it lacks.
 
-No row of a record is touched. Overflow Tree, section 1: "The migration adds a table and its triggers."
+A database of something else is refused before anything is written to it. No row of a record is touched. Overflow Tree,
+section 1: "The migration adds a table and its triggers."
 """
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from overflow.store.database import Database
+from overflow.store.database import Database, untouched
 from overflow.store.errors import NewerSchemaError, NotAStoreError
 
 #: PRAGMA user_version of a database of the present schema. Version 1 had no nodes, no queue and no digests.
 VERSION = 2
 
-_COLUMNS = {"id", "agent", "project", "channel", "locked", "created_at", "updated_at", "embedding", "embedding_model"}
-_TEXT_COLUMNS = {"memories": "content", "episodes": "summary"}
+#: What the memories themselves are in. Everything else of the schema is derived from them and made anew when missing.
+_RECORD_TABLES = ("memories", "episodes")
+_INDEXES = ("memories_fts", "episodes_fts")
 
-# A version-1 database may have records that no index holds yet.
+# What SQLite makes by itself, the tables behind a full-text index included, is no object of the schema.
+_OBJECTS = (
+    "SELECT name, type, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'"
+    " AND name NOT GLOB '*_fts_*' OR type = 'trigger'"
+)
+_COLUMNS = "SELECT name FROM pragma_table_info(?)"
+
+# A version-1 database may have records that no index holds yet, and an index made anew holds none.
 _FILL_INDEX = (
     "INSERT INTO memories_fts (rowid, text) SELECT id, text FROM searchable"
     " WHERE kind = 'mem' AND id NOT IN (SELECT rowid FROM memories_fts)",
@@ -27,46 +38,59 @@ _FILL_INDEX = (
 
 
 @dataclass(frozen=True, slots=True)
-class Trigger:
-    """A trigger of schema.sql by its name, with the statement that creates it."""
+class Made:
+    """An object of the schema: its type and statement as SQLite keeps them, and the columns of a plain table."""
 
-    name: str
+    type: str
     sql: str
+    columns: frozenset[str] = frozenset()
 
-    def same_as(self, stored: str) -> bool:
-        """Whether `stored`, as SQLite keeps it, is this trigger: it rewrites what stands before the name."""
-        return self.sql.partition(self.name)[2] == stored.partition(self.name)[2]
+
+def refuse_others(path: str) -> None:
+    """Raise NewerSchemaError or NotAStoreError for a file that cannot be opened as a store; not a byte is written."""
+    with untouched(path) as database:
+        if database is not None:
+            _require_own(database)
 
 
 def ensure(database: Database) -> None:
     """Make the schema of `database` whole, in one transaction; writes nothing when it is.
 
-    Raises NewerSchemaError, NotAStoreError.
+    Whatever is derived from the records and is missing is made anew. Raises NewerSchemaError, NotAStoreError.
     """
-    version = _version(database)
-    if version > VERSION:
-        raise NewerSchemaError(
-            f"{database.path} has schema version {version} and this package knows {VERSION};"
-            " install the version that wrote it, or import its export into a new store"
-        )
-    if version == VERSION and not faulty_triggers(database):
+    _require_own(database)
+    if _version(database) == VERSION and _whole(_stored(database)):
         return
     with database.transaction():
-        for trigger in faulty_triggers(database):
-            database.write(f'DROP TRIGGER IF EXISTS "{trigger.name}"')
-        _require_own_tables(database)
+        _require_own(database)
+        version, stored = _version(database), _stored(database)
+        for name in _altered(stored):
+            database.write(f'DROP {stored[name].type} "{name}"')
         for statement in _statements():
             database.write(statement)
-        if version < VERSION:
+        if version < VERSION or not stored.keys() >= {*_INDEXES}:
             for statement in _FILL_INDEX:
                 database.write(statement)
+        if version != VERSION:
             database.write(f"PRAGMA user_version = {VERSION}")
 
 
-def faulty_triggers(database: Database) -> list[Trigger]:
+def faulty_triggers(database: Database) -> list[str]:
     """The triggers of the schema that are missing, or are not what they should be."""
-    stored: dict[str, str] = dict(database.rows("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"))
-    return [trigger for trigger in _triggers() if not trigger.same_as(stored.get(trigger.name, ""))]
+    stored = _stored(database)
+    return [name for name, made in _schema().items() if made.type == "trigger" and stored.get(name) != made]
+
+
+def _whole(stored: dict[str, Made]) -> bool:
+    return stored.keys() >= _schema().keys() and not _altered(stored)
+
+
+def _altered(stored: dict[str, Made]) -> list[str]:
+    """Triggers and views that are there, and are not what they should be."""
+    made = _schema()
+    return [
+        name for name in made if made[name].type in ("trigger", "view") and stored.get(name, made[name]) != made[name]
+    ]
 
 
 def _version(database: Database) -> int:
@@ -75,15 +99,36 @@ def _version(database: Database) -> int:
     return int(row[0])
 
 
-def _require_own_tables(database: Database) -> None:
-    for table, text in _TEXT_COLUMNS.items():
-        columns = {name for (name,) in database.rows("SELECT name FROM pragma_table_info(?)", (table,))}
-        missing = (_COLUMNS | {text}) - columns
-        if columns and missing:
-            raise NotAStoreError(
-                f"{database.path} is no memory store: its table {table} lacks {', '.join(sorted(missing))};"
-                " give another path"
-            )
+def _stored(database: Database) -> dict[str, Made]:
+    return {name: Made(kind, sql or "") for name, kind, sql in database.rows(_OBJECTS)}
+
+
+def _require_own(database: Database) -> None:
+    """A database with anything in it must hold both record tables, and nothing else under a name of the schema."""
+    version = _version(database)
+    if version > VERSION:
+        raise NewerSchemaError(
+            f"{database.path} has schema version {version} and this package knows {VERSION};"
+            " install the version that wrote it, or import its export into a new store"
+        )
+    stored = _stored(database)
+    fault = next(_faults(database, stored), None) if stored else None
+    if fault is not None:
+        raise NotAStoreError(f"{database.path} is no memory store: {fault}; give another path")
+
+
+def _faults(database: Database, stored: dict[str, Made]) -> Iterator[str]:
+    for name, made in _schema().items():
+        if name not in stored:
+            continue
+        if stored[name].type != made.type:
+            yield f"its {name} is a {stored[name].type} and no {made.type}"
+        columns = {column for (column,) in database.rows(_COLUMNS, (name,))} if made.columns else set()
+        if missing := sorted(made.columns - columns):
+            yield f"its table {name} lacks {', '.join(missing)}"
+    for name in _RECORD_TABLES:
+        if name not in stored:
+            yield f"it has no table {name}"
 
 
 @cache
@@ -99,9 +144,15 @@ def _statements() -> tuple[str, ...]:
 
 
 @cache
-def _triggers() -> tuple[Trigger, ...]:
-    start = "CREATE TRIGGER IF NOT EXISTS "
-    statements = [statement for statement in _statements() if statement.startswith(start)]
-    return tuple(
-        Trigger(statement.removeprefix(start).split()[0], statement.rstrip(";").rstrip()) for statement in statements
-    )
+def _schema() -> dict[str, Made]:
+    """Every object of schema.sql by its name, as a database that has just been made holds it."""
+    found = {}
+    with closing(sqlite3.connect(":memory:")) as memory:
+        for statement in _statements():
+            memory.execute(statement)
+        for name, kind, sql in memory.execute(_OBJECTS).fetchall():
+            # A virtual table has no columns here: to ask for those of a damaged one is an error.
+            plain = kind == "table" and not sql.startswith("CREATE VIRTUAL")
+            columns = memory.execute(_COLUMNS, (name,)).fetchall() if plain else []
+            found[name] = Made(kind, sql, frozenset(column for (column,) in columns))
+    return found

@@ -16,7 +16,7 @@ from overflow import __version__
 from overflow.contract.subject import Health, Hit, Item, Node, Quote, Ref, Repaired, Scope, Stored, SubjectDied
 from overflow.embedding.http import EmbeddingClient
 from overflow.store import Item as StoreItem
-from overflow.store import MemoryStore
+from overflow.store import MemoryStore, schema
 from overflow.store import Quote as StoreQuote
 from overflow.store import Ref as StoreRef
 from overflow.store import Scope as StoreScope
@@ -47,6 +47,8 @@ class Reference:
         self._ahead = 0.0
         self._fuse = _Fuse()
         self._lock = RLock()
+        # Before the connection past the store sets what it needs: a file that is refused stays as it is.
+        schema.refuse_others(path)
         with ExitStack() as opened, named_errors(path):
             self._past = opened.enter_context(closing(sqlite3.connect(path, **_CONNECTION)))
             _set_up(self._past)

@@ -3,9 +3,10 @@
 The contract itself is run on it in props/contract.
 """
 
+import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 
 import pytest
 
@@ -131,6 +132,16 @@ def test_settling_waits_for_no_back_off_and_no_lease(place):
     subject.execute("UPDATE tasks SET attempts = 1, lease_until = (SELECT created_at FROM memories) + 800")
     subject.settle()
     assert subject.nodes(ref)
+
+
+def test_a_database_it_refuses_is_left_as_it_is(place):
+    path = place.directory / DATABASE
+    with closing(sqlite3.connect(path)) as raw:
+        raw.execute("CREATE TABLE customers (id INTEGER PRIMARY KEY)")
+    before = path.read_bytes()
+    with pytest.raises(NotAStoreError, match="has no table memories"):
+        place.open()
+    assert path.read_bytes() == before
 
 
 def test_a_directory_it_cannot_open_is_named_and_leaves_nothing_open(place):

@@ -101,6 +101,113 @@ def test_tables_of_something_else_are_named(bench):
     assert raw.execute("SELECT count(*) FROM sqlite_master").fetchone() == (1,)
 
 
+CUSTOMERS = "CREATE TABLE customers (id INTEGER PRIMARY KEY)"
+FOREIGN = {
+    "customers only": ([CUSTOMERS], "has no table memories"),
+    "a table tasks": ([CUSTOMERS, "CREATE TABLE tasks (id INTEGER PRIMARY KEY, title)"], "its table tasks lacks"),
+    "its own schema version": ([CUSTOMERS, "PRAGMA user_version = 2"], "has no table memories"),
+    "a negative version": ([CUSTOMERS, "PRAGMA user_version = -1"], "has no table memories"),
+    "a newer version": ([CUSTOMERS, "PRAGMA user_version = 3"], "schema version 3"),
+    "memories of another form": (["CREATE TABLE memories (x)"], "its table memories lacks agent"),
+    "a view of one of our names": (["CREATE VIEW memories AS SELECT 1"], "its memories is a view and no table"),
+    "a table of a view's name": (["CREATE TABLE records (x)"], "its records is a table and no view"),
+}
+
+
+@pytest.mark.parametrize("journal", ["delete", "wal", "wal with a log"])
+@pytest.mark.parametrize("foreign", FOREIGN)
+def test_what_is_refused_is_left_as_it_is_to_the_byte(bench, foreign, journal):
+    """Not even its journal mode is set, no file is left beside it, and a log is not written back into it."""
+    statements, says = FOREIGN[foreign]
+    raw = bench.raw()
+    raw.execute(f"PRAGMA journal_mode = {journal.split()[0]}")
+    for statement in statements:
+        raw.execute(statement)
+    if journal != "wal with a log":
+        raw.close()
+    before = _files(bench)
+    for _ in range(2):
+        with pytest.raises((NotAStoreError, NewerSchemaError), match=says):
+            bench.open()
+    with pytest.raises((NotAStoreError, NewerSchemaError), match=says):
+        bench.open(factory=_read_only)
+    assert _files(bench) == before
+
+
+def _files(bench):
+    # The -shm file is an index into the log, in which readers note where they are.
+    return {path.name: path.read_bytes() for path in bench.directory.iterdir() if not path.name.endswith("-shm")}
+
+
+@pytest.mark.parametrize("content", [b"x", b"hello", b"SQLite format 2\0" * 40])
+def test_a_file_shorter_than_a_page_is_no_empty_database(bench, content):
+    """SQLite itself would take it for one, and overwrite it."""
+    path = Path(bench.path("a.db"))
+    path.write_bytes(content)
+    with pytest.raises(NotAStoreError, match="is not a SQLite database"):
+        bench.open()
+    assert path.read_bytes() == content
+
+
+def test_an_empty_file_becomes_a_store(bench):
+    Path(bench.path("a.db")).touch()
+    assert bench.open().store("text", Scope()).ref.id == 1
+
+
+@pytest.mark.parametrize("table", ["memories", "episodes"])
+def test_a_store_that_lost_its_records_is_not_made_empty_in_silence(bench, table):
+    """Their ids would be given anew, and nothing can bring them back but a backup."""
+    bench.open().close()
+    bench.raw().execute(f"DROP TABLE {table}")
+    with pytest.raises(NotAStoreError, match=f"has no table {table}"):
+        bench.open()
+
+
+DERIVED = {
+    **dict.fromkeys(("record_nodes", "node_sets", "tasks", "record_vectors", "failures"), "TABLE"),
+    **dict.fromkeys(("memories_fts", "episodes_fts"), "TABLE"),
+    **dict.fromkeys(("records", "searchable"), "VIEW"),
+    **dict.fromkeys(("memories_scope", "episodes_scope", "tasks_due"), "INDEX"),
+    "memories_nodes_delete": "TRIGGER",
+}
+LONG = "one two three four five six seven. "
+
+
+@pytest.mark.parametrize("reopened", [True, False])
+@pytest.mark.parametrize("name", DERIVED)
+def test_whatever_is_derived_is_made_anew_when_it_is_missing(bench, name, reopened):
+    """On open and by repair; the index is full again, nodes are missing and get built, and no record changes."""
+    store, raw = bench.open(), bench.raw()
+    refs = [put(LONG, Scope()).ref for put in (store.store, store.archive_episode)]
+    store.drain()
+    objects = "SELECT name, sql FROM sqlite_master ORDER BY name"
+    nodes = "SELECT * FROM record_nodes ORDER BY parent_kind, node_index"
+    before = [raw.execute(sql).fetchall() for sql in (objects, nodes, RECORDS)]
+    raw.execute(f"DROP {DERIVED[name]} {name}")
+    if reopened:
+        store = bench.open()
+        lost = name in ("record_nodes", "node_sets")
+        assert store.check_health().missing_nodes == (tuple(sorted(refs)) if lost else ())
+    store.repair()
+    health = store.check_health()
+    assert (health.missing_nodes, health.findings) == ((), {})
+    assert [raw.execute(sql).fetchall() for sql in (objects, nodes, RECORDS)] == before
+    bench.embedder.away = True
+    assert {hit.ref for hit in store.recall("three four", Scope(), 5)} == {*refs}
+    assert store.store(LONG, Scope()).ref.id == 2
+
+
+def test_a_view_of_another_statement_is_made_anew_on_open(bench):
+    bench.open()
+    raw = bench.raw()
+    view = "SELECT sql FROM sqlite_master WHERE name = 'searchable'"
+    before = raw.execute(view).fetchone()
+    raw.execute("DROP VIEW searchable")
+    raw.execute("CREATE VIEW searchable (kind, id, text) AS SELECT 'mem', id, 'x' FROM memories")
+    bench.open()
+    assert raw.execute(view).fetchone() == before
+
+
 def test_a_missing_directory_is_named(bench):
     with pytest.raises(NotAStoreError, match="cannot be opened"):
         bench.open("missing/a.db")
