@@ -4,23 +4,28 @@ A command is the function of its own name in the module of its name here, import
 returns its exit code, None for 0. DESIGN.md, "Command line".
 """
 
-import os
 import sys
-from collections.abc import Sequence
-from importlib import import_module
-from typing import Any, NoReturn
-
-import click
-
-from overflow.cli.output import shown
-from overflow.errors import HarnessError
-
-#: The commands, in the order of the help. Add a name, and the module with the command of that name.
-COMMANDS = ("divide", "check")
 
 #: What a shell reports for a process ended by SIGINT, and by SIGPIPE.
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
+
+try:
+    from collections.abc import Sequence
+    from importlib import import_module
+    from typing import NoReturn
+
+    import click
+
+    from overflow.cli.output import shown
+    from overflow.cli.streams import ReaderGoneError, prepare_streams
+    from overflow.errors import HarnessError
+except KeyboardInterrupt:
+    # Most of the time before `main` passes here.
+    sys.exit(_INTERRUPTED)
+
+#: The commands, in the order of the help. Add a name, and the module with the command of that name.
+COMMANDS = ("divide", "check")
 
 
 class _Commands(click.Group):
@@ -32,18 +37,6 @@ class _Commands(click.Group):
             return None
         command: click.Command = getattr(import_module(f"overflow.cli.{cmd_name}"), cmd_name)
         return command
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            try:
-                return super().invoke(ctx)
-            finally:
-                # Here, where a broken pipe can still be caught, and not at the interpreter's end.
-                sys.stdout.flush()
-        except BrokenPipeError:
-            # The reader has seen enough (`overflow … | head`): what is left in the buffer goes nowhere.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return _BROKEN_PIPE
 
 
 @click.group(cls=_Commands, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
@@ -60,12 +53,20 @@ def overflow() -> None:
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line (`sys.argv` by default) and exit with the code of DESIGN.md, "Command line"."""
     try:
-        code = overflow.main(arguments, prog_name="overflow", standalone_mode=False)
+        prepare_streams()
+        try:
+            code = overflow.main(arguments, prog_name="overflow", standalone_mode=False)
+        finally:
+            # Here, where what goes wrong can still be told, and not at the interpreter's end.
+            sys.stdout.flush()
+    except ReaderGoneError:
+        # The reader has seen enough (`overflow … | head`).
+        sys.exit(_BROKEN_PIPE)
     except HarnessError as error:
         _fail(str(error), error.exit_code)
     except click.ClickException as error:
         _fail(f"{error.format_message()}{_help_for(error)}", error.exit_code)
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         _fail("interrupted", _INTERRUPTED)
     sys.exit(code)
 

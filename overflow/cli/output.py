@@ -3,11 +3,13 @@
 It never leaves a half-written file. DESIGN.md, "Command line" (`--json PATH`).
 """
 
+import errno
 import json
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import TextIO
 
 import click
 
@@ -27,36 +29,30 @@ def write_text(path: str, text: str) -> None:
     if path == "-":
         click.echo(text, nl=False)
         return
-    target = Path(path).resolve()
-    try:
-        if target.exists() and not target.is_file():
-            # A device or a pipe is written to, never replaced.
-            target.write_text(text, encoding="utf-8", newline="")
-            return
-        aside = target.with_name(f".{target.name}.{os.getpid()}")
-        try:
-            aside.write_text(text, encoding="utf-8", newline="")
-            aside.replace(target)
-        finally:
-            aside.unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from error
+    with _whole_file(path) as write:
+        write(text)
 
 
 def require_writable(path: str | None) -> None:
-    """Raise InputError, before any work is done, for a path whose folder cannot be written to; `-` and None pass."""
-    if path is not None and path != "-":
-        folder = Path(path).resolve().parent
-        if not os.access(folder, os.W_OK):
-            raise InputError(f"cannot write {path}: {folder} is no folder to write to")
+    """Raise InputError, before any work is done, for a path that cannot be written to; `-` and None pass."""
+    if path is None or path == "-":
+        return
+    with _told(path):
+        target = _resolved(path)
+        if target.is_dir():
+            raise InputError(f"cannot write {path}: it is a folder")
+        # A name that is too long shows only when it is asked for.
+        target.exists()
+        if not os.access(target.parent, os.W_OK):
+            raise InputError(f"cannot write {path}: {target.parent} is no folder to write to")
 
 
 @contextmanager
 def json_lines(path: str | None) -> Iterator[Callable[[object], None]]:
     """A function that writes a value as a line of JSON: to stdout at once for `-`, nowhere for None.
 
-    A file is written as `write_text` does it when the block ends well. Raises InputError, for a folder that is missing
-    or not writable before the block begins.
+    A file is written as `write_text` does it, line by line, and appears when the block ends well. Raises InputError,
+    for a folder that is missing or not writable before the block begins.
     """
     if path is None:
         yield lambda _value: None
@@ -64,9 +60,56 @@ def json_lines(path: str | None) -> Iterator[Callable[[object], None]]:
         yield lambda value: click.echo(_line(value), nl=False)
     else:
         require_writable(path)
-        lines: list[str] = []
-        yield lambda value: lines.append(_line(value))
-        write_text(path, "".join(lines))
+        with _whole_file(path) as write:
+            yield lambda value: write(_line(value))
+
+
+@contextmanager
+def _whole_file(path: str) -> Iterator[Callable[[str], None]]:
+    """What writes to the file `path`, aside until the block ends well; a device or a pipe is never replaced."""
+    with ExitStack() as stack:
+        with _told(path):
+            aside = target = Path(path)
+            if not target.exists() or target.is_file():
+                target = _resolved(path)
+                # Not made from the name of the file, which may be as long as a name can be.
+                aside = target.with_name(f".overflow-{os.getpid()}")
+                stack.callback(aside.unlink, missing_ok=True)
+            # A lone surrogate is spelled out, in the way that is JSON's too.
+            file = aside.open("w", encoding="utf-8", errors="backslashreplace", newline="")
+        stack.callback(_close, file)
+
+        def write(text: str) -> None:
+            with _told(path):
+                file.write(text)
+
+        yield write
+        with _told(path):
+            file.close()
+            if aside != target:
+                aside.replace(target)
+
+
+def _close(file: TextIO) -> None:
+    # What is left after a failed write fails once more, and has been told.
+    with suppress(OSError):
+        file.close()
+
+
+def _resolved(path: str) -> Path:
+    try:
+        return Path(path).resolve()
+    except RuntimeError as error:
+        # What pathlib says of a loop of symbolic links before Python 3.13.
+        raise InputError(f"cannot write {path}: {os.strerror(errno.ELOOP)}") from error
+
+
+@contextmanager
+def _told(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _line(value: object) -> str:

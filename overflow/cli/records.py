@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from overflow.errors import InputError
+from overflow.tokens.regular_file import read_regular
 
 SUFFIXES = (".txt", ".md", ".jsonl")
 
@@ -30,12 +31,29 @@ class Record:
 def read_records(paths: Iterable[str]) -> Iterator[Record | InputError]:
     """The records of each path in turn, drawn one by one; an InputError in place of each that cannot be had."""
     for path in paths:
+        try:
+            folder = path != "-" and Path(path).is_dir()
+        except OSError as error:
+            yield InputError(f"cannot read {path}: {error.strerror}")
+            continue
         if path == "-":
-            yield from _whole("-", sys.stdin.buffer.read())
-        elif Path(path).is_dir():
+            yield from _stdin()
+        elif folder:
             yield from _folder(path)
         else:
             yield from _file(Path(path))
+
+
+def _stdin() -> Iterator[Record | InputError]:
+    if sys.stdin is None:
+        yield InputError("cannot read stdin: it is closed")
+        return
+    try:
+        data = sys.stdin.buffer.read()
+    except OSError as error:
+        yield InputError(f"cannot read stdin: {error.strerror}")
+        return
+    yield from _whole("-", data)
 
 
 def _folder(path: str) -> Iterator[Record | InputError]:
@@ -56,7 +74,7 @@ def _folder(path: str) -> Iterator[Record | InputError]:
 
 def _file(path: Path) -> Iterator[Record | InputError]:
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
     except OSError as error:
         yield InputError(f"cannot read {path}: {error.strerror}")
         return

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from overflow.errors import InputError
 from overflow.measure import stdlib_docs
+from overflow.tokens.regular_file import read_regular
 
 #: The files a corpus is read from.
 SUFFIXES = (".jsonl", ".md", ".txt")
@@ -80,10 +81,14 @@ def load(name: str) -> Corpus:
     if builder is not None:
         return builder()
     path = Path(name)
-    if path.is_dir():
+    try:
+        is_folder, is_there = path.is_dir(), path.exists()
         files = sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file())
+    except OSError as error:
+        raise InputError(f"cannot read {error.filename or name}: {error.strerror}") from error
+    if is_folder:
         records = tuple(record for file in files for record in _file(file, file.relative_to(path).as_posix()))
-    elif path.exists():
+    elif is_there:
         records = tuple(_file(path, path.name))
     else:
         raise InputError(f"{name!r} is no corpus and no file; corpora: {', '.join(BUILDERS)}")
@@ -100,7 +105,7 @@ def _file(path: Path, name: str) -> Iterator[Document]:
     if path.suffix not in SUFFIXES:
         raise InputError(f"{path} is not one of {', '.join(SUFFIXES)}")
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = read_regular(path).decode("utf-8-sig")
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from overflow.errors import UnavailableError
 from overflow.tokens.report import TokenReport
 
+#: No number of a report is as large: SQLite, where reports end up, holds integers of 64 bits with a sign.
+_LIMIT = 2**63
+
 
 def checked_reports(value: object, texts: Sequence[str], source: str) -> list[TokenReport | None]:
     """The `token_info` of an answer as reports of `texts`, in order; None for each when `value` is None (unknown).
@@ -47,7 +50,7 @@ def checked_report(value: object, text: str, source: str) -> TokenReport:
 def _whole(value: dict[object, object], key: str, source: str) -> int:
     number = value.get(key)
     # JSON true is an int to Python, and no count.
-    if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < _LIMIT:
         raise UnavailableError(f"{source} answered a token report whose {key} is {_short(number)}")
     return number
 

@@ -71,7 +71,7 @@ class TeiWindow(BehindServer):
                 )
         filled = [text for text in texts if text]
         reports = iter(self._reports(filled, facts))
-        return [next(reports) if text else _empty(facts) for text in texts]
+        return [next(reports) if text else self._report(text, [None] * facts.empty_count, facts) for text in texts]
 
     def _ask(self) -> _Facts:
         source = self._transport.url + "/info"
@@ -118,11 +118,6 @@ class TeiWindow(BehindServer):
             "window_end_char": end,
         }
         return checked_report(value, text, self._transport.url + _TOKENIZE)
-
-
-def _empty(facts: _Facts) -> TokenReport:
-    count, window = facts.empty_count, facts.window
-    return TokenReport(count=count, window=window, truncated=count > window, window_end_char=0)
 
 
 def _positive(info: dict[str, object], key: str, source: str) -> int:

@@ -13,6 +13,7 @@ from pathlib import Path
 from tokenizers import Encoding, Tokenizer
 
 from overflow.errors import InputError
+from overflow.tokens.regular_file import read_regular
 from overflow.tokens.report import TokenReport
 from overflow.tokens.unicode_text import require_unicode
 
@@ -57,7 +58,7 @@ class TokenizerFileWindow:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return read_regular(path).decode()
     except OSError as error:
         raise InputError(f"cannot read the tokenizer file {path} ({error.strerror}); give a tokenizer.json") from error
     except UnicodeDecodeError as error:

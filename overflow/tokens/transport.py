@@ -1,14 +1,15 @@
 """JSON over HTTP to a server of the CEmbedding contract: bearer token, retries, and errors as one line each.
 
 It knows nothing of tokens or vectors, follows no redirect, uses no proxy of the environment, and never repeats a
-request that may have been served unless the caller says that it may. DESIGN.md, "CEmbedding 0.9.1 as observed".
+request that may have been served unless the caller says that it may. An answer is bounded in size and a call in time,
+whatever the server sends. DESIGN.md, "CEmbedding 0.9.1 as observed".
 """
 
 import asyncio
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -19,6 +20,12 @@ from overflow.errors import InputError, UnavailableError
 
 #: The environment variable that holds the bearer token.
 TOKEN_VARIABLE = "OVERFLOW_TOKEN"
+
+#: An answer has at most this many bytes: 100 vectors of 16,384 dimensions, written out at 20 bytes a number, take half.
+MAX_ANSWER = 64 * 1024 * 1024
+
+#: Seconds since some moment, never going back.
+Clock = Callable[[], float]
 
 _BUSY = frozenset({502, 503, 504})
 
@@ -93,15 +100,20 @@ def _line(body: bytes) -> str:
 class _Settings:
     """What the two clients share: the checked address, the headers, and when a failed call may be made again."""
 
-    def __init__(self, url: str, token: str | None, retry_delays: Sequence[float]) -> None:
+    def __init__(
+        self, url: str, token: str | None, timeout: float, retry_delays: Sequence[float], clock: Clock
+    ) -> None:
         self.url = _checked_url(url)
+        self.timeout = timeout
         self.retry_delays = tuple(retry_delays)
+        self.clock = clock
         # Loading the certificates takes longer than many a test, and plain HTTP needs none.
         self.verify = self.url.lower().startswith("https:")
         token = os.environ.get(TOKEN_VARIABLE, "").strip() if token is None else token
         if not (token.isascii() and token.isprintable()):
             raise InputError(f"the bearer token in {TOKEN_VARIABLE} holds a character that a header cannot carry")
-        self.headers = {"Content-Type": "application/json"}
+        # A compressed answer would have to be unpacked to learn its size, and then it is too late.
+        self.headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         if token:
             self.headers["Authorization"] = f"Bearer {token}"
 
@@ -111,9 +123,9 @@ class _Settings:
     def method(self, call: Call) -> str:
         return "GET" if call.body is None else "POST"
 
-    def delay(self, call: Call, attempt: int, failure: httpx.RequestError | int) -> float | None:
+    def delay(self, call: Call, attempt: int, failure: httpx.RequestError | int, deadline: float) -> float | None:
         """Seconds to wait before making the call again; None to give up."""
-        if attempt >= len(self.retry_delays):
+        if attempt >= len(self.retry_delays) or self.clock() + self.retry_delays[attempt] >= deadline:
             return None
         never_arrived = isinstance(failure, httpx.ConnectError | httpx.ConnectTimeout)
         lost = isinstance(failure, httpx.ReadError | httpx.WriteError | httpx.RemoteProtocolError)
@@ -127,8 +139,36 @@ class _Settings:
         if isinstance(error, httpx.ConnectTimeout | httpx.ConnectError):
             return UnavailableError(f"no server at {address} ({_reason(error)}); start it or correct the address")
         if isinstance(error, httpx.TimeoutException):
-            return UnavailableError(f"{address} did not answer in time; give it more time or smaller texts")
+            return self.too_late(call)
         return UnavailableError(f"{address} broke off without an answer ({_reason(error)})")
+
+    def too_late(self, call: Call) -> UnavailableError:
+        return UnavailableError(f"{self.address(call)} did not answer in time; give it more time or smaller texts")
+
+
+class _Body:
+    """The body of one answer as it arrives; raises UnavailableError as soon as it is too much, or too late."""
+
+    def __init__(self, settings: _Settings, call: Call, deadline: float, response: httpx.Response) -> None:
+        self._settings = settings
+        self._call = call
+        self._deadline = deadline
+        self._bytes = bytearray()
+        encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+        if encoding != "identity":
+            raise UnavailableError(f"{settings.address(call)} answered in the encoding {encoding!r}, not asked for")
+
+    def add(self, chunk: bytes) -> None:
+        if len(self._bytes) + len(chunk) > MAX_ANSWER:
+            raise UnavailableError(
+                f"{self._settings.address(self._call)} answered more than {MAX_ANSWER:,} bytes; is it the right server?"
+            )
+        if self._settings.clock() >= self._deadline:
+            raise self._settings.too_late(self._call)
+        self._bytes += chunk
+
+    def whole(self) -> bytes:
+        return bytes(self._bytes)
 
 
 def _reason(error: httpx.RequestError) -> str:
@@ -144,6 +184,11 @@ def _checked_url(url: str) -> str:
     odd = parsed.query or parsed.fragment or len(url.split()) != 1
     if parsed.scheme not in ("http", "https") or not parsed.host or odd:
         raise InputError(f"{url!r} is not the address of a server; give one such as http://127.0.0.1:8401")
+    try:
+        # As the system's resolver will, which raises this for an empty label or one of more than 63 letters.
+        parsed.raw_host.decode("ascii").encode("idna")
+    except UnicodeError as error:
+        raise InputError(f"{url!r} is not the address of a server: {error}") from error
     if parsed.userinfo:
         raise InputError(f"the address of {parsed.host} holds a password; put the bearer token in {TOKEN_VARIABLE}")
     return url.rstrip("/")
@@ -151,7 +196,7 @@ def _checked_url(url: str) -> str:
 
 #: Seconds to wait before the second and the third attempt.
 RETRY_DELAYS = (0.1, 0.4)
-#: Seconds without a byte from the server after which a call fails.
+#: Seconds after which a call fails, its repetitions included.
 TIMEOUT = 60.0
 
 
@@ -168,29 +213,38 @@ class Transport:
         token: str | None = None,
         timeout: float = TIMEOUT,
         retry_delays: Sequence[float] = RETRY_DELAYS,
+        clock: Clock = time.monotonic,
     ) -> None:
-        self._settings = _Settings(url, token, retry_delays)
-        self._client = httpx.Client(
-            trust_env=False, verify=self._settings.verify, timeout=timeout, headers=self._settings.headers
-        )
+        self._settings = _Settings(url, token, timeout, retry_delays, clock)
+        self._client = httpx.Client(trust_env=False, verify=self._settings.verify, headers=self._settings.headers)
         self.url = self._settings.url
 
     def call(self, call: Call) -> Answer:
         """Make the call; raises UnavailableError when there is no answer. Any status is an answer."""
         settings, attempt = self._settings, 0
+        deadline = settings.clock() + settings.timeout
         while True:
             try:
-                response = self._client.request(settings.method(call), settings.address(call), content=call.body)
+                answer = self._once(call, deadline)
             except httpx.RequestError as error:
-                wait = settings.delay(call, attempt, error)
+                wait = settings.delay(call, attempt, error, deadline)
                 if wait is None:
                     raise settings.failure(call, error) from error
             else:
-                wait = settings.delay(call, attempt, response.status_code)
+                wait = settings.delay(call, attempt, answer.status, deadline)
                 if wait is None:
-                    return Answer(response.status_code, response.content)
+                    return answer
             time.sleep(wait)
             attempt += 1
+
+    def _once(self, call: Call, deadline: float) -> Answer:
+        settings = self._settings
+        method, left = settings.method(call), deadline - settings.clock()
+        with self._client.stream(method, settings.address(call), content=call.body, timeout=left) as response:
+            body = _Body(settings, call, deadline, response)
+            for chunk in response.iter_raw():
+                body.add(chunk)
+            return Answer(response.status_code, body.whole())
 
     def close(self) -> None:
         self._client.close()
@@ -235,29 +289,38 @@ class AsyncTransport:
         token: str | None = None,
         timeout: float = TIMEOUT,
         retry_delays: Sequence[float] = RETRY_DELAYS,
+        clock: Clock = time.monotonic,
     ) -> None:
-        self._settings = _Settings(url, token, retry_delays)
-        self._client = httpx.AsyncClient(
-            trust_env=False, verify=self._settings.verify, timeout=timeout, headers=self._settings.headers
-        )
+        self._settings = _Settings(url, token, timeout, retry_delays, clock)
+        self._client = httpx.AsyncClient(trust_env=False, verify=self._settings.verify, headers=self._settings.headers)
         self.url = self._settings.url
 
     async def call(self, call: Call) -> Answer:
         """Make the call; raises UnavailableError when there is no answer. Any status is an answer."""
         settings, attempt = self._settings, 0
+        deadline = settings.clock() + settings.timeout
         while True:
             try:
-                response = await self._client.request(settings.method(call), settings.address(call), content=call.body)
+                answer = await self._once(call, deadline)
             except httpx.RequestError as error:
-                wait = settings.delay(call, attempt, error)
+                wait = settings.delay(call, attempt, error, deadline)
                 if wait is None:
                     raise settings.failure(call, error) from error
             else:
-                wait = settings.delay(call, attempt, response.status_code)
+                wait = settings.delay(call, attempt, answer.status, deadline)
                 if wait is None:
-                    return Answer(response.status_code, response.content)
+                    return answer
             await asyncio.sleep(wait)
             attempt += 1
+
+    async def _once(self, call: Call, deadline: float) -> Answer:
+        settings = self._settings
+        method, left = settings.method(call), deadline - settings.clock()
+        async with self._client.stream(method, settings.address(call), content=call.body, timeout=left) as response:
+            body = _Body(settings, call, deadline, response)
+            async for chunk in response.aiter_raw():
+                body.add(chunk)
+            return Answer(response.status_code, body.whole())
 
     async def aclose(self) -> None:
         await self._client.aclose()

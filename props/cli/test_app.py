@@ -1,5 +1,6 @@
 """The command as a process: how it starts, how it is interrupted, and what the help promises."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +36,112 @@ def test_a_closed_pipe_ends_quietly(tmp_path: Path) -> None:
         process.stdout.close()
         errors = process.stderr.read()
         assert (process.wait(60), errors) == (141, b"")
+
+
+def shell(command: str, **environment: str) -> tuple[int, str, str]:
+    """`overflow` is the command of this environment, `code` what bash saw of it."""
+    script = f'overflow() {{ "{sys.executable}" -m overflow "$@"; }}\n{command}'
+    ended = subprocess.run(
+        ["bash", "-c", script],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        timeout=60,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, **environment},
+    )
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+WRITERS = [
+    "divide a.txt --window words@3",
+    "divide a.txt --window words@3 --json -",
+    "check --invariant 4 --corpus none",
+    "check --saboteur list",
+    "--help",
+    "divide --help",
+    "--version",
+]
+
+
+@pytest.fixture
+def text_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text("one two three four. Five six seven", encoding="utf-8")
+
+
+@pytest.mark.usefixtures("text_file")
+@pytest.mark.parametrize("arguments", WRITERS)
+def test_a_reader_that_is_gone_is_no_violation(arguments: str) -> None:
+    """Whatever writes, table, JSON or help: 141 and nothing on stderr, never the 1 of a violated law."""
+    # The pipe is closed for certain once `true` has been waited for.
+    command = f"mkfifo p; true < p & exec 3> p; wait $!; overflow {arguments} >&3"
+    assert shell(command) == (141, "", "")
+
+
+@pytest.mark.usefixtures("text_file")
+@pytest.mark.parametrize("arguments", WRITERS)
+def test_a_stdout_that_cannot_be_written_is_one_line(arguments: str) -> None:
+    """A full device, and a closed descriptor: exit code 2."""
+    full = "overflow: cannot write to stdout: No space left on device\n"
+    assert shell(f"overflow {arguments} > /dev/full") == (2, "", full)
+    closed = "overflow: cannot write to stdout: it is closed; send it to a file, or to /dev/null\n"
+    assert shell(f"overflow {arguments} >&-") == (2, "", closed)
+
+
+@pytest.mark.usefixtures("text_file")
+@pytest.mark.parametrize("where", ["2>/dev/full", "2>&-"])
+def test_a_stderr_that_cannot_be_written_changes_no_exit_code(where: str) -> None:
+    """What cannot be told is left out."""
+    assert shell(f"overflow divide missing.txt {where}") == (2, "", "")
+    code, out, _ = shell(f"overflow divide a.txt --window words@3 {where}")
+    assert (code, out.splitlines()[-1][:10]) == (0, "1 records:")
+
+
+def test_a_closed_stdin_is_one_line() -> None:
+    """`-` has nothing to read."""
+    command = "overflow divide - --window words@3 <&-"
+    assert shell(command) == (2, "", "overflow: cannot read stdin: it is closed\n")
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"PYTHONIOENCODING": "ascii"},
+        {"PYTHONIOENCODING": "latin-1"},
+        {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
+    ],
+)
+def test_an_encoding_that_lacks_a_character_stops_nothing(tmp_path: Path, environment: dict[str, str]) -> None:
+    """Help, table, JSON and error line are written, a name that is no Unicode among them."""
+    (tmp_path / "日本.txt").write_text("one two three four. Five six seven", encoding="utf-8")
+    name = os.fsencode(tmp_path) + b"/\xff.txt"
+    os.close(os.open(name, os.O_CREAT))
+    for arguments in ("--help", "divide --help", "check --help", "check --saboteur list"):
+        code, _, errors = shell(f"overflow {arguments}", **environment)
+        assert (code, errors) == (0, ""), arguments
+    for more in ("", "--json -"):
+        code, out, errors = shell(f"overflow divide '{tmp_path}' --window words@3 {more}", **environment)
+        assert (code, errors) == (0, "")
+        assert len(out.splitlines()) >= 2
+    code, _, errors = shell(f"overflow divide '{tmp_path}'/$'日\\xff'", **environment)
+    assert (code, len(errors.splitlines()), errors[:10]) == (2, 1, "overflow: ")
+
+
+def test_an_interrupt_while_it_is_loaded_is_quiet() -> None:
+    """Control-C before the command has begun: 130, no traceback."""
+    ended = python(
+        "import sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'click':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "import overflow.cli"
+    )
+    assert (ended.returncode, ended.stderr) == (130, "")
 
 
 def test_an_interrupt_is_one_line() -> None:

@@ -2,6 +2,9 @@
 
 import io
 import json
+import os
+import resource
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -230,6 +233,13 @@ def test_a_text_with_a_nul_is_a_text(run: Run) -> None:
         (["divide"], 2, "Missing argument"),
         (["divide", "missing.txt"], 2, "cannot read missing.txt: No such file or directory"),
         (["divide", "line\nbreak"], 2, "line\\nbreak"),
+        (["divide", "n" * 300], 2, f"cannot read {'n' * 300}: File name too long"),
+        (["divide", "-", "--window", f"hf:{'n' * 300}"], 2, "File name too long"),
+        (["divide", "-", "--window", "words@3", "--json", "n" * 300], 2, "File name too long"),
+        (["divide", "-", "--window", "words@3", "--json", "."], 2, "cannot write .: it is a folder"),
+        (["divide", "-", "--window", "http://a..b"], 2, "'http://a..b' is not the address of a server"),
+        (["divide", "-", "--window", f"tei:http://{'n' * 70}.org"], 2, "is not the address of a server"),
+        (["check", "--corpus", "n" * 300, "--invariant", "4"], 2, "File name too long"),
         (["divide", "."], 2, "holds no file that ends in .txt, .md, .jsonl"),
         (["divide", ".", "--window", "nonsense"], 2, "'nonsense' names no window"),
         (["divide", ".", "--divider", "nonsense"], 2, "no divider is called 'nonsense'; there are reference"),
@@ -248,6 +258,16 @@ def test_what_cannot_be_done_is_said_in_one_line(run: Run, arguments: list[str],
     assert says in ended.errors[0]
 
 
+@pytest.mark.parametrize("option", ["--json", "--corpus"])
+def test_a_loop_of_links_is_one_line(run: Run, option: str) -> None:
+    """As a file to write, and as one to read."""
+    Path("loop").symlink_to("loop")
+    arguments = ["divide", "-", "--window", "words@3"] if option == "--json" else ["check", "--invariant", "4"]
+    ended = run(*arguments, option, "loop", stdin=b"some words")
+    assert (ended.code, ended.lines, len(ended.errors)) == (2, [], 1)
+    assert "loop" in ended.errors[0]
+
+
 def test_an_unreadable_file_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file whose reading is refused is named, with the reason."""
 
@@ -260,20 +280,56 @@ def test_an_unreadable_file_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatc
     assert (ended.code, ended.errors) == (2, ["overflow: cannot read a.txt: Permission denied"])
 
 
-def test_a_full_disk_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_one_line(run: Run) -> None:
     """When the JSON cannot be written nothing is left of it, and the old file stays."""
-
-    def fail(path: Path, data: str, **_options: object) -> int:
-        path.write_bytes(data[:5].encode())
-        raise OSError(28, "No space left on device")
-
-    Path("a.txt").write_bytes(WORDS.encode())
+    Path("m.jsonl").write_text('{"text": "one two three four"}\n' * 200, encoding="utf-8")
     Path("out.json").write_bytes(b"old")
-    monkeypatch.setattr(Path, "write_text", fail)
-    ended = run("divide", "a.txt", "--window", "words@3", "--json", "out.json")
-    assert (ended.code, ended.errors) == (2, ["overflow: cannot write out.json: No space left on device"])
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # The signal would end the process; without it the write fails.
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
+    try:
+        ended = run("divide", "m.jsonl", "--window", "words@3", "--json", "out.json")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
+    assert (ended.code, ended.errors) == (2, ["overflow: cannot write out.json: File too large"])
     assert Path("out.json").read_bytes() == b"old"
-    assert sorted(path.name for path in Path().iterdir()) == ["a.txt", "out.json"]
+    assert sorted(path.name for path in Path().iterdir()) == ["m.jsonl", "out.json"]
+
+
+def test_a_name_as_long_as_a_name_can_be_is_written(run: Run) -> None:
+    """255 bytes: what is written aside has a name of its own."""
+    Path("a.txt").write_text(WORDS, encoding="utf-8")
+    name = "j" * 255
+    assert run("divide", "a.txt", "--window", "words@3", "--json", name).code == 0
+    assert json.loads(Path(name).read_text(encoding="utf-8"))["id"] == "a.txt"
+
+
+def test_a_pipe_or_a_device_is_refused_and_not_waited_for(run: Run) -> None:
+    """Among the paths, in a folder, and as the tokenizer's file: one line each, and the others are divided."""
+    Path("docs").mkdir()
+    Path("docs/a.txt").write_text(WORDS, encoding="utf-8")
+    os.mkfifo("docs/pipe.txt")
+    ended = run("divide", "docs", "docs/pipe.txt", "/dev/zero", "--window", "words@3", "--json", "-")
+    says = "not a regular file, but a pipe or a device"
+    assert ended.errors == [f"overflow: cannot read {each}: {says}" for each in ("docs/pipe.txt",) * 2 + ("/dev/zero",)]
+    assert (ended.code, [row["id"] for row in ended.rows()]) == (2, ["docs/a.txt"])
+    ended = run("divide", "docs/a.txt", "--window", "hf:docs/pipe.txt@9")
+    assert (ended.code, ended.lines, len(ended.errors)) == (2, [], 1)
+    assert says in ended.errors[0]
+
+
+def test_what_the_shell_has_opened_is_read(run: Run) -> None:
+    """`<(command)` names a pipe that has a writer."""
+    reading, writing = os.pipe()
+    os.write(writing, WORDS.encode())
+    os.close(writing)
+    try:
+        (row,) = run("divide", f"/dev/fd/{reading}", "--window", "words@3", "--json", "-").rows()
+    finally:
+        os.close(reading)
+    assert row["length"] == len(WORDS)
 
 
 def test_a_device_is_written_to_and_not_replaced(run: Run) -> None:

@@ -1,0 +1,21 @@
+"""Reading a file that a person named, without waiting for ever: a pipe without a writer, or a device, has no end.
+
+What the shell itself has opened (`<(command)`, a path such as /dev/fd/63) is read. Issue 2, "Bad input".
+"""
+
+import errno
+import stat
+from pathlib import Path
+
+#: The folders of a process's own descriptors, and the name of the first.
+_OPENED = (Path("/dev/fd"), Path("/proc/self/fd"))
+_STDIN = Path("/dev/stdin")
+
+
+def read_regular(path: Path) -> bytes:
+    """The bytes of a regular file; raises OSError, whose `strerror` says so where it is another kind of file."""
+    kind = path.stat().st_mode
+    opened = path.parent in _OPENED or path == _STDIN
+    if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind) and not opened:
+        raise OSError(errno.EINVAL, "not a regular file, but a pipe or a device", str(path))
+    return path.read_bytes()
