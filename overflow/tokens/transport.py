@@ -142,6 +142,13 @@ class _Settings:
             return self.too_late(call)
         return UnavailableError(f"{address} broke off without an answer ({_reason(error)})")
 
+    def left(self, call: Call, deadline: float) -> float:
+        """Seconds to the deadline, more than 0; raises UnavailableError when it has passed."""
+        seconds = deadline - self.clock()
+        if seconds <= 0:
+            raise self.too_late(call)
+        return seconds
+
     def too_late(self, call: Call) -> UnavailableError:
         return UnavailableError(f"{self.address(call)} did not answer in time; give it more time or smaller texts")
 
@@ -163,8 +170,7 @@ class _Body:
             raise UnavailableError(
                 f"{self._settings.address(self._call)} answered more than {MAX_ANSWER:,} bytes; is it the right server?"
             )
-        if self._settings.clock() >= self._deadline:
-            raise self._settings.too_late(self._call)
+        self._settings.left(self._call, self._deadline)
         self._bytes += chunk
 
     def whole(self) -> bytes:
@@ -239,7 +245,7 @@ class Transport:
 
     def _once(self, call: Call, deadline: float) -> Answer:
         settings = self._settings
-        method, left = settings.method(call), deadline - settings.clock()
+        method, left = settings.method(call), settings.left(call, deadline)
         with self._client.stream(method, settings.address(call), content=call.body, timeout=left) as response:
             body = _Body(settings, call, deadline, response)
             for chunk in response.iter_raw():
@@ -315,7 +321,7 @@ class AsyncTransport:
 
     async def _once(self, call: Call, deadline: float) -> Answer:
         settings = self._settings
-        method, left = settings.method(call), deadline - settings.clock()
+        method, left = settings.method(call), settings.left(call, deadline)
         async with self._client.stream(method, settings.address(call), content=call.body, timeout=left) as response:
             body = _Body(settings, call, deadline, response)
             async for chunk in response.aiter_raw():

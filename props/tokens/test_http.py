@@ -1,9 +1,13 @@
 """Counting over HTTP, against a real server on the loopback: limits, faults, retries, and one clear line for each."""
 
 import asyncio
+import contextlib
+import gzip
 import json
 import re
+import socketserver
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -15,6 +19,7 @@ from overflow.errors import HarnessError, InputError, UnavailableError
 from overflow.tokens.http import AsyncHttpWindow, HttpWindow
 from overflow.tokens.report import TokenReport
 from overflow.tokens.synthetic import SyntheticWindow
+from overflow.tokens.transport import AsyncTransport, Call, Transport
 
 MIB = 1024 * 1024
 BACK_TO_BACK = (0.0, 0.0)
@@ -155,6 +160,9 @@ GOOD = {"count": 1, "window": 3, "truncated": False, "window_end_char": 1}
         json.dumps({"token_info": [{**GOOD, "truncated": True}]}).encode(),
         json.dumps({"token_info": [{**GOOD, "count": 4}]}).encode(),
         json.dumps({"token_info": [{**GOOD, "count": 1e400}]}).encode(),
+        json.dumps({"token_info": [{**GOOD, "window": 2**63}]}).encode(),
+        json.dumps({"token_info": [{**GOOD, "window": 10**400}]}).encode(),
+        json.dumps({"token_info": [{**GOOD, "count": 2**63, "truncated": True}]}).encode(),
     ],
 )
 def test_garbage_names_the_address_in_one_line(server: ScriptedServer, body: bytes) -> None:
@@ -257,3 +265,90 @@ def test_one_client_serves_many_threads(server: ScriptedServer) -> None:
         for thread in threads:
             thread.join()
     assert [found[i] for i in range(40)] == [SyntheticWindow("words", 3).measure(each) for each in texts]
+
+
+class Streamer(socketserver.StreamRequestHandler):
+    """Reads a request and answers 200 with `head`, then `chunk` again and again until the client has gone."""
+
+    head = b""
+    chunk = b""
+    sent = 0
+
+    def handle(self) -> None:
+        length = 0
+        while (line := self.rfile.readline()).strip():
+            if line.lower().startswith(b"content-length:"):
+                length = int(line.split(b":")[1])
+        self.rfile.read(length)
+        with contextlib.suppress(OSError):
+            self.wfile.write(b"HTTP/1.1 200 OK\r\n" + self.head + b"\r\n")
+            while True:
+                self.wfile.write(self.chunk)
+                type(self).sent += len(self.chunk)
+
+
+@contextlib.contextmanager
+def streaming(head: bytes, chunk: bytes) -> Iterator[tuple[str, type[Streamer]]]:
+    handler = type("Handler", (Streamer,), {"head": head, "chunk": chunk, "sent": 0})
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}", handler
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def called(url: str, clock: Callable[[], float], timeout: float) -> list[str]:
+    """What each transport, the blocking and the awaited, says of one call that fails."""
+    call = Call("/count_tokens", b"{}", repeatable=True)
+
+    async def awaited() -> None:
+        transport = AsyncTransport(url, timeout=timeout, clock=clock)
+        try:
+            await transport.call(call)
+        finally:
+            await transport.aclose()
+
+    said: list[str] = []
+    transport = Transport(url, timeout=timeout, clock=clock)
+    for make in (lambda: transport.call(call), lambda: asyncio.run(awaited())):
+        with pytest.raises(UnavailableError) as caught:
+            make()
+        said.append(str(caught.value))
+    transport.close()
+    return said
+
+
+def test_an_answer_without_end_is_given_up() -> None:
+    """Past 64 MiB, by both clients, and little more than that is read."""
+    with streaming(b"", b" " * MIB) as (url, handler):
+        said = called(url, time.monotonic, 60.0)
+        assert said == [f"{url}/count_tokens answered more than 67,108,864 bytes; is it the right server?"] * 2
+        # What lies in the buffers of two sockets has been sent too.
+        assert handler.sent < 2 * 80 * MIB
+
+
+def test_a_compressed_answer_is_not_unpacked() -> None:
+    """It was not asked for, and its size would be known too late."""
+    with streaming(b"Content-Encoding: gzip\r\n", gzip.compress(b" " * MIB)) as (url, _):
+        assert (
+            called(url, time.monotonic, 60.0)
+            == [f"{url}/count_tokens answered in the encoding 'gzip', not asked for"] * 2
+        )
+
+
+def test_an_answer_that_comes_in_drops_is_given_up() -> None:
+    """Bytes keep coming, and yet the time of the whole call ends; a clock of the test's own tells it."""
+
+    class Clock:
+        now = 0.0
+
+        def __call__(self) -> float:
+            self.now += 1.0
+            return self.now
+
+    with streaming(b"Content-Length: 1000000000\r\n", b" ") as (url, _):
+        said = called(url, Clock(), 20.0)
+        assert said == [f"{url}/count_tokens did not answer in time; give it more time or smaller texts"] * 2
