@@ -48,15 +48,29 @@ class CachedEmbedder:
         for text, vector in zip(distinct, self._file.read(identity, distinct), strict=True):
             if vector is not None:
                 vectors[text] = vector
-        kept, missing = list(vectors), [text for text in distinct if text not in vectors]
-        reports = dict(zip(kept, self.inner.measure(kept), strict=True)) if kept else {}
-        if missing:
-            embedded = self.inner.embed(missing)
-            new = dict(zip(missing, embedded.vectors, strict=True))
+        if len({vector.size for vector in vectors.values()}) > 1:
+            # A model has one number of dimensions, and nothing tells whose it is.
+            vectors.clear()
+        reports: dict[str, TokenReport | None] = {}
+        self._embed(identity, [text for text in distinct if text not in vectors], vectors, reports)
+        if reports:
+            size = vectors[next(iter(reports))].size
+            self._embed(identity, [text for text in distinct if vectors[text].size != size], vectors, reports)
+        kept = [text for text in distinct if text not in reports]
+        if kept:
+            reports |= zip(kept, self.inner.measure(kept), strict=True)
+        return Embedded(np.stack([vectors[text] for text in texts]), [reports[text] for text in texts])
+
+    def _embed(
+        self, identity: str, texts: list[str], vectors: dict[str, Vector], reports: dict[str, TokenReport | None]
+    ) -> None:
+        """Embed `texts`, keep them on disk, and add them to `vectors` and `reports`."""
+        if texts:
+            embedded = self.inner.embed(texts)
+            new = dict(zip(texts, embedded.vectors, strict=True))
             self._file.write(identity, new.items())
             vectors |= new
-            reports |= zip(missing, embedded.reports, strict=True)
-        return Embedded(np.stack([vectors[text] for text in texts]), [reports[text] for text in texts])
+            reports |= zip(texts, embedded.reports, strict=True)
 
     def measure(self, texts: Sequence[str]) -> list[TokenReport | None]:
         """That of `inner`."""

@@ -31,6 +31,9 @@ _EXISTS = "SELECT count(*) FROM sqlite_master WHERE name = 'vectors'"
 _SELECT = "SELECT vector FROM vectors WHERE identity = ? AND sha256 = ?"
 _INSERT = "INSERT OR REPLACE INTO vectors (identity, sha256, vector) VALUES (?, ?, ?)"
 
+#: Bytes at the end of a row that digest those before.
+_SEAL = 8
+
 #: Seconds to wait for another process that writes.
 _PATIENCE = 5.0
 
@@ -66,7 +69,7 @@ class VectorFile:
         """Keep the vector of each text, all of them or none."""
         if not self._writable:
             return
-        rows = [(identity, _digest(text), vector.astype("<f4").tobytes()) for text, vector in vectors]
+        rows = [(identity, _digest(text), _stored(vector)) for text, vector in vectors]
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with closing(self._open()) as connection, connection:
@@ -84,11 +87,22 @@ def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
+def _stored(vector: Vector) -> bytes:
+    """Its numbers, and a digest of them: a row of another length, or of other numbers, can be a unit vector too."""
+    numbers = vector.astype("<f4").tobytes()
+    return numbers + _seal(numbers)
+
+
+def _seal(numbers: bytes) -> bytes:
+    return hashlib.sha256(numbers).digest()[:_SEAL]
+
+
 def _sound(stored: object) -> Vector | None:
-    """The vector of a row, None when the row is damaged: every vector has length 1, or 0 where a text has no tokens."""
-    if not isinstance(stored, bytes) or not stored or len(stored) % 4:
+    """The vector of a row, None when the row is damaged or holds a number that is none."""
+    if not isinstance(stored, bytes) or len(stored) <= _SEAL:
         return None
-    vector = np.frombuffer(stored, "<f4").astype(np.float32)
-    with np.errstate(over="ignore", invalid="ignore"):
-        length = float(np.linalg.norm(vector))
-    return vector if length == 0 or abs(length - 1) < 1e-3 else None
+    numbers = stored[:-_SEAL]
+    if stored[-_SEAL:] != _seal(numbers) or len(numbers) % 4:
+        return None
+    vector = np.frombuffer(numbers, "<f4").astype(np.float32)
+    return vector if np.isfinite(vector).all() else None

@@ -1,5 +1,6 @@
 """The vector cache answers as the model does, asks it once, and never breaks a run for the state of its file."""
 
+import hashlib
 import logging
 import os
 import sqlite3
@@ -124,15 +125,43 @@ def run_sql(path: Path, sql: str, *parameters: object) -> None:
         connection.execute(sql, parameters)
 
 
-@pytest.mark.parametrize("stored", [b"", b"abc", b"\0\0\x80\x3f" * 3, b"\0\0\xc0\x7f" * 4, "text", 5])
+#: Not of length 1, not finite, of length 1 but of another number of dimensions, of one byte more.
+UNSOUND = [b"\0\0\x80\x3f" * 3, b"\0\0\xc0\x7f" * 4, b"\0\0\x80\x3f", b"\0\0\x80\x3f" + bytes(4 * 256 - 3)]
+
+
+@pytest.mark.parametrize("stored", [b"", b"abc", *UNSOUND, "text", 5])
 def test_a_damaged_row_is_embedded_anew(tmp_path: Path, stored: object) -> None:
-    """Not a vector, or none of length 1: the model is asked, and the row is mended."""
+    """Whatever stands there instead of a vector: the model is asked, and the row is mended."""
     CachedEmbedder(Model(), tmp_path).embed(["a"])
     run_sql(tmp_path / "vectors.sqlite", "UPDATE vectors SET vector = ?", stored)
     for expected in (["a"], []):
         model = Model()
         assert same(CachedEmbedder(model, tmp_path).embed(["a"]), Model().embed(["a"]))
         assert model.asked == expected
+
+
+def test_one_damaged_row_stops_no_batch(tmp_path: Path) -> None:
+    """A vector of one number among those of 256: that text is embedded anew, the others are not."""
+    CachedEmbedder(Model(), tmp_path).embed(["a", "b"])
+    digest = hashlib.sha256(b"a").digest()
+    one = np.array([1], "<f4").tobytes()
+    run_sql(tmp_path / "vectors.sqlite", "UPDATE vectors SET vector = ? WHERE sha256 = ?", one, digest)
+    for expected in (["a"], []):
+        model = Model()
+        assert same(CachedEmbedder(model, tmp_path).embed(["b", "a"]), Model().embed(["b", "a"]))
+        assert model.asked == expected
+
+
+@pytest.mark.parametrize(("texts", "expected"), [(["a", "b"], ["a", "b"]), (["a", "c"], ["c", "a"])])
+def test_vectors_of_another_length_are_not_mixed(tmp_path: Path, texts: list[str], expected: list[str]) -> None:
+    """A sound row of other dimensions (a model that changed, and its identity did not) gives way to the model's own."""
+    CachedEmbedder(Model(), tmp_path).embed(["b"])
+    VectorFile(tmp_path / "vectors.sqlite").write("model-1", [("a", np.array([0, 1], np.float32))])
+    model = Model()
+    assert same(CachedEmbedder(model, tmp_path).embed(texts), Model().embed(texts))
+    assert model.asked == expected
+    assert same(CachedEmbedder(model, tmp_path).embed(texts), Model().embed(texts))
+    assert model.asked == expected
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write where nobody may")
