@@ -5,7 +5,7 @@ It decides nothing about division; it pairs records with outcomes and says how e
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -49,16 +49,15 @@ def divide(paths: Sequence[str], spec: str, name: str, json_path: str | None) ->
     """
     from rich.console import Console
 
-    from overflow.cli.outcomes import exit_code, row, table
+    from overflow.cli.outcomes import Told, exit_code, row
     from overflow.cli.records import Record, read_records
     from overflow.division.registry import divider
     from overflow.tokens.spec import opened_window
 
     divide_many = divider(name)
     refused: list[str] = []
-    failed: list[str] = []
-    codes: list[int] = []
-    rows: list[dict[str, Any]] = []
+    first_failure, failures, code = "", 0, 0
+    people = Told()
 
     def records() -> Iterator[Record]:
         for record in read_records(paths):
@@ -70,25 +69,25 @@ def divide(paths: Sequence[str], spec: str, name: str, json_path: str | None) ->
     try:
         with opened_window(spec) as window, json_lines(json_path) as write, _progress() as advance:
             for record, outcome in _in_order(records(), lambda texts: divide_many(texts, window)):
-                codes.append(exit_code(outcome))
+                code = max(code, exit_code(outcome))
                 if isinstance(outcome, Exception):
-                    failed.append(f"{record.id}: {outcome}")
+                    first_failure, failures = first_failure or f"{record.id}: {outcome}", failures + 1
                 told = row(record, outcome)
                 write(told)
-                if json_path != "-":
-                    rows.append(told)
+                people.add(told)
                 advance(len(record.text))
-        if rows:
+        table = None if json_path == "-" else people.table(f"{name}, {window.name}")
+        if table is not None:
             # A file or a pipe has no width; rich would take 80, and cut paths to pieces.
             out = Console(width=None if Console().is_terminal else 120)
-            out.print(table(rows, f"{name}, {window.name}"))
+            out.print(table)
     finally:
         for line in refused:
             _tell(line)
-    if failed:
-        more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
-        _tell(f"{failed[0]}{more}")
-    return max([2] if refused else codes, default=0)
+    if failures:
+        more = f" (and {failures - 1} more)" if failures > 1 else ""
+        _tell(f"{first_failure}{more}")
+    return 2 if refused else code
 
 
 def _tell(line: str) -> None:

@@ -19,6 +19,9 @@ from overflow.division.lockstep import Outcome
 from overflow.division.spans import Division, TokensUnknownError, WindowTooSmallError
 from overflow.errors import UnavailableError
 
+#: So many rows are shown; a table of thousands is read by nobody, and takes longer to draw than the texts to divide.
+ROWS = 50
+
 
 def exit_code(outcome: Outcome) -> int:
     """0 for a division, 3 where the server is to blame, 1 for a record that cannot be divided."""
@@ -46,22 +49,53 @@ def row(record: Record, outcome: Outcome) -> dict[str, Any]:
     return told
 
 
-def table(rows: Sequence[dict[str, Any]], title: str) -> Group:
-    """The rows for people, and a line that sums them up."""
-    shape = Table(title=title, title_justify="left", title_style="bold")
-    shape.add_column("record", overflow="fold")
-    for heading in ("characters", "nodes", "tokens a node", "characters a node"):
-        shape.add_column(heading, justify="right", no_wrap=True)
-    for told in rows:
-        spans = told["spans"] or ()
-        shape.add_row(
-            Text(shown(str(told["id"]))),
-            f"{told['length']:,}",
-            _ending(told) if not spans else str(len(spans)),
-            _range([span["token_count"] for span in spans]),
-            _range([span["end"] - span["start"] for span in spans]),
-        )
-    return Group(shape, Text(_summary(rows)))
+class Told:
+    """What people are told of a run: its first rows in a table, and a line that sums up all of them.
+
+    Rows come one by one; no more than `ROWS` are held.
+    """
+
+    def __init__(self) -> None:
+        self._first: list[dict[str, Any]] = []
+        self._endings: Counter[str] = Counter()
+        self._length = 0
+        self._measured = 0
+        self._nodes = 0
+
+    def add(self, told: dict[str, Any]) -> None:
+        """One more row, as `row` makes it."""
+        if len(self._first) < ROWS:
+            self._first.append(told)
+        self._endings["divided" if told["spans"] else _ending(told)] += 1
+        self._length += told["length"]
+        self._measured += told["cost"]["characters"] if "cost" in told else 0
+        self._nodes += len(told["spans"] or ())
+
+    def table(self, title: str) -> Group | None:
+        """The table and the lines below it; None when there were no rows."""
+        if not self._first:
+            return None
+        shape = Table(title=title, title_justify="left", title_style="bold")
+        shape.add_column("record", overflow="fold")
+        for heading in ("characters", "nodes", "tokens a node", "characters a node"):
+            shape.add_column(heading, justify="right", no_wrap=True)
+        for told in self._first:
+            spans = told["spans"] or ()
+            shape.add_row(
+                Text(shown(str(told["id"]))),
+                f"{told['length']:,}",
+                _ending(told) if not spans else str(len(spans)),
+                _range([span["token_count"] for span in spans]),
+                _range([span["end"] - span["start"] for span in spans]),
+            )
+        more = self._endings.total() - len(self._first)
+        left_out = [Text(f"… and {more:,} more records; --json PATH writes every one")] if more else []
+        return Group(shape, *left_out, Text(self._summary()))
+
+    def _summary(self) -> str:
+        parts = [f"{count:,} {ending}" for ending, count in sorted(self._endings.items())]
+        cost = f"; {self._measured / self._length:.2f} characters measured per character" if self._length else ""
+        return f"{self._endings.total():,} records: {', '.join(parts)}; {self._nodes:,} nodes{cost}"
 
 
 def _ending(told: dict[str, Any]) -> str:
@@ -75,13 +109,3 @@ def _range(numbers: Sequence[int]) -> str:
         return ""
     least, most = min(numbers), max(numbers)
     return f"{least:,}" if least == most else f"{least:,}–{most:,}"
-
-
-def _summary(rows: Sequence[dict[str, Any]]) -> str:
-    endings = Counter("divided" if told["spans"] else _ending(told) for told in rows)
-    length = sum(told["length"] for told in rows)
-    measured = sum(told["cost"]["characters"] for told in rows if "cost" in told)
-    nodes = sum(len(told["spans"] or ()) for told in rows)
-    parts = [f"{count:,} {ending}" for ending, count in sorted(endings.items())]
-    cost = f"; {measured / length:.2f} characters measured per character" if length else ""
-    return f"{len(rows):,} records: {', '.join(parts)}; {nodes:,} nodes{cost}"

@@ -165,6 +165,20 @@ def test_the_table_has_a_row_a_record(run: Run) -> None:
     assert ended.lines[-1].startswith("2 records: 1 divided, 1 fits; 3 nodes; ")
 
 
+def test_a_long_table_is_cut_and_its_totals_are_not(run: Run) -> None:
+    """The first 50 records have a row, a line says how many have none, the sums are over all."""
+    lines = [json.dumps({"id": f"record {i}.", "text": WORDS if i % 2 else "a"}) for i in range(1200)]
+    Path("m.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    ended = run("divide", "m.jsonl", "--window", "words@3", "--json", "out.json")
+    shown = [line.split("│")[1].strip() for line in ended.lines if "record " in line and "│" in line]
+    assert shown == [f"record {i}." for i in range(50)]
+    assert ended.lines[-2] == "… and 1,150 more records; --json PATH writes every one"
+    assert ended.lines[-1].startswith("1,200 records: 600 divided, 600 fits; 1,800 nodes; ")
+    assert len(Path("out.json").read_text(encoding="utf-8").splitlines()) == 1200
+    Path("m.jsonl").write_text("\n".join(lines[:50]), encoding="utf-8")
+    assert not any("more records" in line for line in run("divide", "m.jsonl", "--window", "words@3").lines)
+
+
 def test_unknown_tokens_are_null_and_exit_3(run: Run) -> None:
     """Behind a server that reports no tokens no record is divided, and none is said to fit."""
     Path("a.txt").write_text(WORDS, encoding="utf-8")
