@@ -15,20 +15,21 @@ from tokenizers import Encoding, Tokenizer
 from overflow.errors import InputError
 from overflow.tokens.regular_file import read_regular
 from overflow.tokens.report import TokenReport
+from overflow.tokens.separation import separates_words
 from overflow.tokens.unicode_text import require_unicode
 
 
 class TokenizerFileWindow:
     """A TokenWindow over the file at `path`; `window` in tokens, by default the file's own `truncation.max_length`.
 
-    Raises InputError for a file that cannot be read or is no tokenizer, and where there is no window of 1 or more.
+    `prefix_safe` is what the file's own description says. Raises InputError for a file that cannot be read or is no
+    tokenizer, and where there is no window of 1 or more.
     """
-
-    prefix_safe = True
 
     def __init__(self, path: str | Path, window: int | None = None) -> None:
         source = _read(Path(path))
         self._tokenizer = _tokenizer(source, path)
+        self.prefix_safe = separates_words(json.loads(source))
         self.window = _own_window(source, path) if window is None else window
         if self.window < 1:
             raise InputError(f"a window of {self.window} tokens holds no text; give 1 or more")

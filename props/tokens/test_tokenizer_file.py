@@ -1,13 +1,16 @@
 """A tokenizer.json as a window: the library's own truncation says where the window closes."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
+from overflow.contract.oracle import divide_by_the_rule
+from overflow.division import divide
 from overflow.errors import InputError
 from overflow.tokens.report import TokenReport
 from overflow.tokens.tokenizer_file import TokenizerFileWindow
@@ -125,3 +128,76 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "absent.json", tmp_path):
         with pytest.raises(InputError, match="cannot read"):
             TokenizerFileWindow(path, 8)
+
+
+P, N = pre_tokenizers, normalizers
+GPT_4 = Regex(r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+LLAMA = N.Sequence([N.Prepend("\u2581"), N.Replace(" ", "\u2581")])
+
+
+def described(
+    path: Path, model: models.Model, pre: P.PreTokenizer | None = None, normalizer: N.Normalizer | None = None
+) -> TokenizerFileWindow:
+    """The window of 20 tokens over a file with these parts."""
+    tokenizer = Tokenizer(model)
+    if pre is not None:
+        tokenizer.pre_tokenizer = pre
+    if normalizer is not None:
+        tokenizer.normalizer = normalizer
+    tokenizer.save(str(path))
+    return TokenizerFileWindow(path, 20)
+
+
+PIECES = {"[UNK]": 0, "a": 1, "##a": 2, "b": 3, "##b": 4, "##.": 5, "## ": 6}
+
+
+def wordpiece() -> models.Model:
+    return models.WordPiece(PIECES, unk_token="[UNK]", max_input_chars_per_word=4000)
+
+
+@pytest.mark.parametrize(
+    ("model", "pre", "normalizer", "safe"),
+    [
+        (wordpiece, P.BertPreTokenizer(), None, True),
+        (wordpiece, P.Whitespace(), None, True),
+        (wordpiece, P.WhitespaceSplit(), N.Lowercase(), True),
+        (wordpiece, P.Sequence([P.Split("\n", "isolated"), P.WhitespaceSplit()]), None, True),
+        (models.BPE, P.ByteLevel(), None, True),
+        (models.BPE, P.Sequence([P.Split(GPT_4, "isolated"), P.ByteLevel(use_regex=False)]), None, True),
+        (models.BPE, None, LLAMA, True),
+        (models.BPE, P.Metaspace(split=False), None, True),
+        (models.Unigram, P.Metaspace(), None, True),
+        (wordpiece, P.Metaspace(), None, True),
+        (wordpiece, None, None, False),
+        (wordpiece, P.Split("\n", "isolated"), None, False),
+        (wordpiece, P.Sequence([P.Digits(), P.Punctuation()]), None, False),
+        (wordpiece, P.Metaspace(split=False), None, False),
+        (wordpiece, None, LLAMA, False),
+        (lambda: models.WordLevel(PIECES, unk_token="[UNK]"), None, None, False),
+        (models.BPE, None, None, False),
+        (models.BPE, P.ByteLevel(use_regex=False), None, False),
+        (models.Unigram, None, N.NFKC(), False),
+    ],
+)
+def test_a_file_is_prefix_safe_where_white_space_separates(
+    tmp_path: Path,
+    model: Callable[[], models.Model],
+    pre: P.PreTokenizer | None,
+    normalizer: N.Normalizer | None,
+    safe: bool,
+) -> None:
+    """By its own description: the pre-tokenizer, any step of a sequence, or the normalizer of a model of pieces."""
+    assert described(tmp_path / "tokenizer.json", model(), pre, normalizer).prefix_safe == safe
+
+
+@pytest.mark.parametrize("pre", [None, P.Split("\n", "isolated"), P.WhitespaceSplit()])
+def test_a_word_that_collapses_divides_by_the_rule(tmp_path: Path, pre: P.PreTokenizer | None) -> None:
+    """A text of 14,000 characters that is one word, and so one unknown token, fits; a prefix of it would not."""
+    window = described(tmp_path / "tokenizer.json", wordpiece(), pre)
+    text = "ab ab. " * 2000
+
+    def measure(each: str) -> TokenReport | None:
+        return window.measure([each])[0]
+
+    found = [(span.start, span.end, span.token_count) for span in divide(text, window).spans]
+    assert found == divide_by_the_rule(text, measure)
