@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from overflow.embedding.embedder import Vectors
 from overflow.store.database import Database
 from overflow.store.records import Ref, Scope, scope_values
+from overflow.store.short_runs import ShortRuns
 from overflow.store.vectors import cosines, unpack
 
 #: Reciprocal rank fusion: rank r adds 1 / (RRF_K + r). Cormack, Clarke and Büttcher 2009.
@@ -25,11 +26,11 @@ _LEXICAL = (
     "SELECT 'ep', e.id, bm25(episodes_fts) FROM episodes_fts CROSS JOIN episodes e ON e.id = episodes_fts.rowid"
     " WHERE episodes_fts MATCH :terms AND e.agent = :agent AND e.project = :project AND e.channel = :channel",
 )
-_CONTAINING = (
-    "SELECT 'mem', m.id FROM memories_fts f JOIN memories m ON m.id = f.rowid"
-    " WHERE m.agent = ? AND m.project = ? AND m.channel = ? AND instr(lower(f.text), lower(?))",
-    "SELECT 'ep', e.id FROM episodes_fts f JOIN episodes e ON e.id = f.rowid"
-    " WHERE e.agent = ? AND e.project = ? AND e.channel = ? AND instr(lower(f.text), lower(?))",
+_TEXTS = (
+    "SELECT 'mem', m.id, lower(coalesce(f.text, '')) FROM memories_fts f JOIN memories m ON m.id = f.rowid"
+    " WHERE m.agent = ? AND m.project = ? AND m.channel = ?",
+    "SELECT 'ep', e.id, lower(coalesce(f.text, '')) FROM episodes_fts f JOIN episodes e ON e.id = f.rowid"
+    " WHERE e.agent = ? AND e.project = ? AND e.channel = ?",
 )
 _VECTORS = (
     "SELECT kind, id, embedding FROM records WHERE agent = ? AND project = ? AND channel = ?"
@@ -92,13 +93,14 @@ def _by_trigrams(database: Database, trigrams: list[str], scope: Scope) -> dict[
 
 
 def _by_containing(database: Database, runs: Iterable[str], scope: Scope) -> dict[Ref, float]:
-    counts: dict[Ref, float] = {}
-    for run in runs:
-        for statement in _CONTAINING:
-            for kind, identifier in database.rows(statement, (*scope_values(scope), run)):
-                ref = Ref(kind, identifier)
-                counts[ref] = counts.get(ref, 0) + 1
-    return counts
+    # As SQLite's lower() has it: ASCII letters alone.
+    wanted = ShortRuns([run.encode().lower().decode() for run in runs])
+    return {
+        Ref(kind, identifier): count
+        for statement in _TEXTS
+        for kind, identifier, text in database.stream(statement, scope_values(scope))
+        if (count := wanted.held_by(text))
+    }
 
 
 def _nearest(database: Database, query: QueryVector, scope: Scope) -> list[Ref]:

@@ -109,6 +109,41 @@ def test_a_query_below_three_characters_is_found_too(bench, query):
     assert [hit.ref for hit in store.recall(query, HERE, 5)] == refs[:1]
 
 
+@given(
+    stored=st.lists(st.text("aAb東京é😀 \0", min_size=1, max_size=8), min_size=1, max_size=5),
+    runs=st.lists(st.text("aAb東京é😀", min_size=1, max_size=2), min_size=1, max_size=6),
+)
+def test_short_runs_rank_by_how_many_of_them_a_record_holds(bench, stored, runs):
+    """Against plain search: ASCII letters alike in both cases, each different run once."""
+    store, _ = bench.fresh()
+    refs = [store.store(text, HERE).ref for text in stored]
+    bench.embedder.away = True
+    wanted = {run.encode().lower().decode() for run in runs}
+    held = {
+        ref: sum(run in text.replace("\0", " ").encode().lower().decode() for run in wanted)
+        for ref, text in zip(refs, stored, strict=True)
+    }
+    found = [hit.ref for hit in store.recall(" ".join(runs), HERE, 100)]
+    assert found == sorted((ref for ref in refs if held[ref]), key=lambda ref: (-held[ref], ref))
+
+
+def test_many_short_runs_are_one_pass_over_the_texts(bench):
+    """Their number is no factor: 256 runs took 256 passes."""
+    statements = []
+
+    class Traced(sqlite3.Connection):
+        def __init__(self, *arguments, **options):
+            super().__init__(*arguments, **options)
+            self.set_trace_callback(statements.append)
+
+    store = bench.open(factory=Traced)
+    store.store("東京", HERE)
+    bench.embedder.away = True
+    statements.clear()
+    store.recall(" ".join(chr(0x4E00 + number) * 2 for number in range(256)), HERE, 5)
+    assert [sql.split()[1] for sql in statements if "lower(" in sql] == ["'mem',", "'ep',"]
+
+
 def test_vectors_of_another_model_or_length_are_not_compared(bench):
     store, raw = bench.open(), bench.raw()
     store.store("zzz", HERE)
