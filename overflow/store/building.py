@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from overflow.division import Ask, Density, Division, Steps, division
-from overflow.errors import HarnessError
+from overflow.errors import HarnessError, UnavailableError
 from overflow.store import node_set
 from overflow.store.database import Database
 from overflow.store.model import Embedding, Model
 from overflow.store.node_set import NodeRow
 from overflow.store.records import Ref, Text, text_of
-from overflow.store.vectors import pack
+from overflow.store.vectors import pack, usable
 from overflow.tokens.report import TokenReport
 
 #: Records divided side by side: one request carries a text of each, so this bounds what one request takes to embed.
@@ -116,6 +116,8 @@ class _Build:
         if isinstance(self.result, HarnessError):
             return self.result
         vectors = [self.embedded[span] for span in self.spans()]
+        if vectors and not usable(vectors, None):
+            return UnavailableError("the embedder's vectors changed their dimensions while the record was divided")
         rows = tuple(
             NodeRow(index, span.start, span.end, span.token_count, span.window, vector, model)
             for index, (span, vector) in enumerate(zip(self.result.spans, vectors, strict=True))

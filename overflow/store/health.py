@@ -4,14 +4,14 @@ It changes nothing, measures only what has no current nodes, and one bad row sto
 3; issue 2, "What a trigger cannot see must still hold or be found".
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from overflow.store import failures, node_set, schema
 from overflow.store.database import Database
-from overflow.store.model import Model
+from overflow.store.model import Model, Shape
 from overflow.store.node_set import Verdict, verdict
-from overflow.store.records import Ref, Text, refs_of
+from overflow.store.records import Ref, Text, is_time, refs_of
+from overflow.store.vectors import usable
 from overflow.tokens.report import TokenReport
 
 #: Texts measured at a time: the most one request carries.
@@ -23,24 +23,29 @@ FINDINGS = (
     "stale_nodes",  # made of another text
     "other_model",  # made by another model
     "other_window",  # cut against another window
+    "other_vectors",  # nodes whose vectors differ in length, have not the model's, or are not finite
     "needless_nodes",  # of a record that fits
     "orphan_nodes",  # of a record that is not there
-    "missing_vectors",  # a record without a vector of the current model
+    "missing_vectors",  # a record without a finite vector of the current model, of its length
     "stale_vectors",  # made of another text
     "stale_index",  # the lexical index holds another text, or a record that is not there
     "missing_triggers",  # a trigger is missing, or is another
     "unreadable_text",  # * a BLOB, or no UTF-8: read with U+FFFD
+    "empty_text",  # * the store takes none, so that an export leaves it out
+    "odd_columns",  # * an axis that is no text in UTF-8, or a time that is no finite number
     "unknown_tokens",  # * nobody can say whether the record fits
     "undividable",  # * no character of it fits the window
 )
 
 _RECORDS = "SELECT kind, id FROM records ORDER BY kind, id"
 _RECORD = (
-    "SELECT CAST(r.text AS BLOB), typeof(r.text), r.embedding_model, typeof(r.embedding), length(r.embedding),"
-    " v.text_sha256 FROM records r LEFT JOIN record_vectors v ON v.parent_kind = r.kind AND v.parent_id = r.id"
+    "SELECT CAST(r.text AS BLOB), typeof(r.text), r.embedding_model, r.embedding, v.text_sha256, r.created_at,"
+    " r.updated_at, typeof(r.agent) = 'text' AND typeof(r.project) = 'text' AND typeof(r.channel) = 'text',"
+    " CAST(r.agent AS BLOB), CAST(r.project AS BLOB), CAST(r.channel AS BLOB)"
+    " FROM records r LEFT JOIN record_vectors v ON v.parent_kind = r.kind AND v.parent_id = r.id"
     " WHERE r.kind = ? AND r.id = ?"
 )
-_ORPHANS = (
+ORPHANS = (
     "SELECT parent_kind, parent_id FROM record_nodes UNION SELECT parent_kind, parent_id FROM node_sets"
     " EXCEPT SELECT kind, id FROM records ORDER BY 1, 2"
 )
@@ -67,27 +72,24 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """A health check with what its repair needs: the texts as they were read, the reports on what is missing, and
-    the model's name and window it was held against."""
+    """A health check with what its repair needs: the digests of the texts that were found wanting, the reports on what
+    is missing, and the model's name and shape it was held against. It holds no text."""
 
     health: Health
-    texts: dict[Ref, Text]
+    digests: dict[Ref, str]
     reports: dict[Ref, TokenReport]
     name: str | None
-    window: int | None
+    shape: Shape
 
 
 def examine(database: Database, model: Model) -> Examination:
     """One health check. A server that is away makes tokens unknown, and no error."""
     model.refresh()
-    scan = _Scan(model.known_name(), model.window())
+    scan = _Scan(model, model.known_name(), model.shape())
     for kind, identifier in database.rows(_RECORDS):
         scan.record(database, Ref(kind, identifier))
-    if scan.window is None:
-        scan.unknown()
-    else:
-        scan.measure(model)
-    orphans = refs_of(database.rows(_ORPHANS))
+    scan.measure()
+    orphans = refs_of(database.rows(ORPHANS))
     stale_index = refs_of(database.rows(_STALE_INDEX))
     undividable = {ref for ref in failures.undividable(database) if ref in scan.missing}
     scan.add(
@@ -98,18 +100,19 @@ def examine(database: Database, model: Model) -> Examination:
     findings = {kind: tuple(scan.findings[kind]) for kind in FINDINGS if kind in scan.findings}
     if schema.faulty_triggers(database):
         findings["missing_triggers"] = ()
-    return Examination(Health(tuple(scan.missing), findings), scan.texts, scan.reports, scan.name, scan.window)
+    return Examination(Health(tuple(scan.missing), findings), scan.digests, scan.reports, scan.name, scan.shape)
 
 
 @dataclass(slots=True)
 class _Scan:
+    model: Model
     name: str | None
-    window: int | None
-    texts: dict[Ref, Text] = field(default_factory=dict)
+    shape: Shape
+    digests: dict[Ref, str] = field(default_factory=dict)
     reports: dict[Ref, TokenReport] = field(default_factory=dict)
     missing: list[Ref] = field(default_factory=list)
     findings: dict[str, list[Ref]] = field(default_factory=dict)
-    unmeasured: list[Ref] = field(default_factory=list)
+    unmeasured: dict[Ref, Text] = field(default_factory=dict)
     divided: set[Ref] = field(default_factory=set)
 
     def add(self, kind: str, *refs: Ref) -> None:
@@ -117,45 +120,50 @@ class _Scan:
             self.findings.setdefault(kind, []).extend(refs)
 
     def record(self, database: Database, ref: Ref) -> None:
-        """What can be said of one record without measuring it."""
+        """What can be said of one record without measuring it; its text is kept until a batch of them is measured."""
         row = database.row(_RECORD, (ref.kind, ref.id))
         if row is None:
             return  # Deleted since the list was read.
-        raw, text_type, vector_model, vector_type, vector_size, vector_sha256 = row
-        text = self.texts[ref] = Text(raw, text_type == "text")
+        raw, text_type, vector_model, vector, vector_sha256, created_at, updated_at, are_texts, *axes = row
+        text = Text(raw, text_type == "text")
+        if not are_texts or not all(Text(axis).readable for axis in axes) or not is_time(created_at, updated_at):
+            self.add("odd_columns", ref)
+        if not raw:
+            self.add("empty_text", ref)
+            return  # Nothing to embed and nothing to divide.
         if not text.readable:
             self.add("unreadable_text", ref)
-        if not raw:
-            return  # Nothing to embed and nothing to divide.
-        whole = vector_type == "blob" and vector_size > 0 and vector_size % 4 == 0
-        if not whole or (self.name is not None and vector_model != self.name):
-            self.add("missing_vectors", ref)
+        if not usable([vector], self.shape.dimensions) or (self.name is not None and vector_model != self.name):
+            self.want("missing_vectors", ref, text)
         elif vector_sha256 is not None and vector_sha256 != text.sha256:
-            self.add("stale_vectors", ref)
-        found = verdict(text, node_set.read(database, ref), model=self.name, window=self.window)
+            self.want("stale_vectors", ref, text)
+        nodes, shape = node_set.read(database, ref), self.shape
+        found = verdict(text, nodes, model=self.name, window=shape.window, dimensions=shape.dimensions)
         if found is Verdict.CURRENT:
             return
         if found is not Verdict.ABSENT:
             self.divided.add(ref)
-            self.add(found.value, ref)
-        self.unmeasured.append(ref)
+            self.want(found.value, ref, text)
+        self.unmeasured[ref] = text
+        if len(self.unmeasured) == _BATCH:
+            self.measure()
 
-    def unknown(self) -> None:
-        self.add("unknown_tokens", *self.unmeasured)
+    def want(self, kind: str, ref: Ref, text: Text) -> None:
+        self.digests[ref] = text.sha256
+        self.add(kind, ref)
 
-    def measure(self, model: Model) -> None:
-        """Which of the records without current nodes run past the window."""
-        for batch in _batches(self.unmeasured):
-            for ref, report in zip(batch, model.measure_each([self.texts[ref].value for ref in batch]), strict=True):
-                if not isinstance(report, TokenReport):
-                    self.add("unknown_tokens", ref)
-                elif report.truncated:
-                    self.missing.append(ref)
-                    self.reports[ref] = report
-                elif ref in self.divided:
-                    self.add("needless_nodes", ref)
-
-
-def _batches(refs: list[Ref]) -> Iterator[list[Ref]]:
-    for first in range(0, len(refs), _BATCH):
-        yield refs[first : first + _BATCH]
+    def measure(self) -> None:
+        """Which of the records without current nodes, read since the last batch, run past the window."""
+        batch, self.unmeasured = self.unmeasured, {}
+        if self.shape.window is None:
+            self.add("unknown_tokens", *batch)
+            return
+        reports = self.model.measure_each([text.value for text in batch.values()])
+        for (ref, text), report in zip(batch.items(), reports, strict=True):
+            if not isinstance(report, TokenReport):
+                self.add("unknown_tokens", ref)
+            elif report.truncated:
+                self.missing.append(ref)
+                self.digests[ref], self.reports[ref] = text.sha256, report
+            elif ref in self.divided:
+                self.add("needless_nodes", ref)

@@ -130,7 +130,11 @@ class MemoryStore:
 
     def drain(self) -> Drained:
         """Run the queue until nothing is due; does nothing while it is off."""
-        return self._worker.drain() if self.queue else Drained(0, 0)
+        if not self.queue:
+            return Drained(0, 0)
+        # Also when nothing is due: from here on vectors are stored under the name of the model that runs now.
+        self._model.refresh()
+        return self._worker.drain()
 
     def check_health(self) -> Health:
         """Long records without current nodes, and every other finding."""
@@ -207,20 +211,19 @@ class MemoryStore:
 
     def _vectors(self, texts: Sequence[str]) -> list[_Vector]:
         """The vector and report of each text; without either where the model is away."""
-        name = self._model.known_name()
-        if name is None:
-            return [_Vector()] * len(texts)
+        name, answers = self._model.embed_named(texts)
         return [
-            _Vector(pack(answer.vector), name, answer.report) if isinstance(answer, Embedding) else _Vector()
-            for answer in self._model.embed_each(texts)
+            _Vector()
+            if not isinstance(answer, Embedding)
+            else _Vector(None if name is None else pack(answer.vector), name, answer.report)
+            for answer in answers
         ]
 
     def _query(self, query: str) -> QueryVector | None:
         require_unicode([query])
-        name = self._model.known_name()
-        if name is None or not query:
+        if not query:
             return None
-        (answer,) = self._model.embed_each([query])
-        if not isinstance(answer, Embedding):
+        name, (answer,) = self._model.embed_named([query])
+        if name is None or not isinstance(answer, Embedding):
             return None
         return QueryVector(answer.vector, name, None if answer.report is None else answer.report.window)

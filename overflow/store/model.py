@@ -8,12 +8,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+import numpy as np
+
 from overflow.embedding.embedder import Embedder, Vectors
 from overflow.errors import HarnessError, UnavailableError
 from overflow.tokens.report import TokenReport
 
 #: Asked when a batch failed, to tell a server that is away from a text it cannot take.
 _PROBE = "Does the embedding server answer?"
+
+#: The largest whole number SQLite stores.
+_LARGEST = 2**63 - 1
 
 T = TypeVar("T")
 
@@ -26,12 +31,27 @@ class Embedding:
     report: TokenReport | None
 
 
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What can be seen of a model without its name: its vectors' dimensions and its window, None where unknown."""
+
+    dimensions: int | None
+    window: int | None
+
+
 class Model:
-    """An embedder whose identity is kept until `refresh`; '' is the name of a model that states none."""
+    """An embedder whose identity is kept until `refresh`; '' is the name of a model that states none.
+
+    An answer to /embed does not carry the identity. `embed_named` asks for it again when an answer's shape is another
+    than the last one's, and repair, drain and every build ask in any case. What none of it can see is a model that took
+    the place of one with equal dimensions and window since the name was last learnt: until it is learnt again, vectors
+    get the older name, and are found as another model's then, unless the older model is back by that time.
+    """
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self._name: str | None = None
+        self._seen: Shape | None = None
 
     def refresh(self) -> None:
         """Ask for the identity now: the server may run another model than before, or none that answers."""
@@ -57,10 +77,27 @@ class Model:
         """Whether `name` is the identity as last learnt; asks nobody."""
         return self._name == name
 
-    def window(self) -> int | None:
-        """The window in tokens; None when the server is away or reports no tokens."""
-        (report,) = self.measure_each([_PROBE])
-        return report.window if isinstance(report, TokenReport) else None
+    def shape(self) -> Shape:
+        """The shape as it is now, asked with one text; None of it is known when the server is away."""
+        (answer,) = self.embed_each([_PROBE])
+        if not isinstance(answer, Embedding):
+            return Shape(None, self._window())
+        dimensions = len(answer.vector)
+        return Shape(dimensions, self._window() if answer.report is None else answer.report.window)
+
+    def embed_named(self, texts: Sequence[str]) -> tuple[str | None, list[Embedding | HarnessError]]:
+        """The name to store vectors under, and what `embed_each` gives; without a name nothing is asked.
+
+        The name is None, too, when it had to be learnt again and could not be.
+        """
+        name = self.known_name()
+        if name is None:
+            return None, [UnavailableError("the model's identity cannot be learnt now")] * len(texts)
+        seen = self._seen
+        answers = self.embed_each(texts)
+        if seen not in (None, self._seen):
+            self.refresh()
+        return self._name, answers
 
     def embed_each(self, texts: Sequence[str]) -> list[Embedding | HarnessError]:
         """Vector and report of each text, or why it has none."""
@@ -68,14 +105,40 @@ class Model:
 
     def measure_each(self, texts: Sequence[str]) -> list[TokenReport | HarnessError | None]:
         """The report of each text, None where tokens are unknown, or why it has none."""
-        return _each(self._embedder.measure, texts)
+        return _each(self._measure, texts)
 
-    def _embed(self, texts: Sequence[str]) -> list[Embedding]:
+    def _window(self) -> int | None:
+        (report,) = self.measure_each([_PROBE])
+        return report.window if isinstance(report, TokenReport) else None
+
+    def _embed(self, texts: Sequence[str]) -> list[Embedding | HarnessError]:
         embedded = self._embedder.embed(texts)
-        return [Embedding(row, report) for row, report in zip(embedded.vectors, embedded.reports, strict=True)]
+        answers = [_checked(row, report) for row, report in zip(embedded.vectors, embedded.reports, strict=True)]
+        for answer in answers:
+            if isinstance(answer, Embedding):
+                self._seen = Shape(len(answer.vector), None if answer.report is None else answer.report.window)
+        return answers
+
+    def _measure(self, texts: Sequence[str]) -> list[TokenReport | HarnessError | None]:
+        return [_checked_report(report) for report in self._embedder.measure(texts)]
 
 
-def _each(ask: Callable[[Sequence[str]], list[T]], texts: Sequence[str]) -> list[T | HarnessError]:
+def _checked(vector: Vectors, report: TokenReport | None) -> Embedding | HarnessError:
+    checked = _checked_report(report)
+    if isinstance(checked, HarnessError):
+        return checked
+    if not len(vector) or not np.isfinite(vector).all():
+        return UnavailableError("the embedder answered a vector that is empty or not finite")
+    return Embedding(vector, checked)
+
+
+def _checked_report(report: TokenReport | None) -> TokenReport | HarnessError | None:
+    if report is not None and max(report.count, report.window, report.window_end_char) > _LARGEST:
+        return UnavailableError(f"the embedder reported {report.count} tokens, more than can be stored")
+    return report
+
+
+def _each(ask: Callable[[Sequence[str]], list[T | HarnessError]], texts: Sequence[str]) -> list[T | HarnessError]:
     if not texts:
         return []
     try:

@@ -10,6 +10,7 @@ from hashlib import sha256
 
 from overflow.store.database import Database
 from overflow.store.records import Ref, Text
+from overflow.store.vectors import usable
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class Verdict(StrEnum):
     STALE = "stale_nodes"
     OTHER_MODEL = "other_model"
     OTHER_WINDOW = "other_window"
+    OTHER_VECTORS = "other_vectors"
 
 
 _ROWS = (
@@ -84,11 +86,13 @@ def remove(database: Database, ref: Ref) -> None:
         database.write(statement, (ref.kind, ref.id))
 
 
-def verdict(text: Text, found: NodeSet, *, model: str | None, window: int | None) -> Verdict:
+def verdict(
+    text: Text, found: NodeSet, *, model: str | None, window: int | None, dimensions: int | None = None
+) -> Verdict:
     """Whether `found` may be used for a record that holds `text`.
 
-    `model` is the current identity ('' for a model that states none) and `window` its size; what is None is not known
-    now and not compared.
+    `model` is the current identity ('' for a model that states none), `window` its size and `dimensions` how many
+    numbers its vectors have; what is None is not known now and not compared.
     """
     if not found.rows:
         return Verdict.ABSENT
@@ -102,6 +106,8 @@ def verdict(text: Text, found: NodeSet, *, model: str | None, window: int | None
         return Verdict.OTHER_MODEL
     if window is not None and any(row.window != window for row in found.rows):
         return Verdict.OTHER_WINDOW
+    if not usable([row.embedding for row in found.rows], dimensions):
+        return Verdict.OTHER_VECTORS
     return Verdict.CURRENT
 
 

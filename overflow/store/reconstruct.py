@@ -70,10 +70,9 @@ def contents(database: Database, ref: Ref, scope: Scope, node: int | None, model
 def _most_relevant(database: Database, ref: Ref, text: Text, query: QueryVector) -> NodeRow | None:
     """The node nearest to the query, the lower index of equal ones; None when the node set is not current."""
     found = node_set.read(database, ref)
-    if verdict(text, found, model=query.model, window=query.window) is not Verdict.CURRENT:
+    # By the length too: under one name there may be two models, whose vectors cannot be compared.
+    now = verdict(text, found, model=query.model, window=query.window, dimensions=len(query.vector))
+    if now is not Verdict.CURRENT:
         return None
-    vectors = [row.embedding for row in found.rows if row.embedding is not None]
-    if {len(vector) for vector in vectors} != {4 * len(query.vector)}:
-        return None  # One name, two models: their vectors cannot be compared.
-    scores = cosines(query.vector, unpack(vectors))
+    scores = cosines(query.vector, unpack([row.embedding for row in found.rows if row.embedding is not None]))
     return found.rows[scores.index(max(scores))]

@@ -4,6 +4,7 @@ Everything about a record is true of its bytes decoded with U+FFFD for what is n
 knows nothing of nodes: triggers keep those true. Overflow Tree, sections 4 and 7.
 """
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -183,6 +184,12 @@ def text_in_scope(database: Database, ref: Ref, scope: Scope) -> Text | None:
 def scope_values(scope: Scope) -> tuple[str, str, str]:
     """The axes in the order every statement takes them."""
     return (scope.agent, scope.project, scope.channel)
+
+
+def is_time(*values: object) -> bool:
+    """Whether stored values are times: finite numbers of seconds."""
+    # Not isfinite: a whole number that no float can hold is an OverflowError to it.
+    return all(isinstance(value, int | float) and abs(value) <= sys.float_info.max for value in values)
 
 
 def refs_of(rows: Sequence[Row]) -> tuple[Ref, ...]:

@@ -12,7 +12,7 @@ from overflow.errors import HarnessError
 from overflow.store import building, failures, node_set, schema
 from overflow.store.building import Job, Prepared
 from overflow.store.database import Database
-from overflow.store.health import Examination, examine
+from overflow.store.health import ORPHANS, Examination, examine
 from overflow.store.model import Embedding, Model
 from overflow.store.node_set import Verdict, verdict
 from overflow.store.records import Ref, Text, set_vector, text_of
@@ -21,6 +21,13 @@ from overflow.store.vectors import pack
 #: Records one run builds, and records one run embeds.
 RUN_LIMIT = 50
 
+_SWEEP = tuple(
+    f"DELETE FROM {table} WHERE NOT EXISTS (SELECT 1 FROM records r WHERE r.kind = {kind} AND r.id = {identifier})"
+    for table, kind, identifier in (
+        *((table, "parent_kind", "parent_id") for table in ("record_nodes", "node_sets", "record_vectors", "failures")),
+        ("tasks", "tasks.kind", "tasks.id"),
+    )
+)
 _REINDEX = {
     "mem": (
         "DELETE FROM memories_fts WHERE rowid = ?",
@@ -66,19 +73,28 @@ def _remove(database: Database, found: Examination) -> int:
     with database.transaction():
         for ref in sorted(named):
             # Looked at again under the lock: a worker may have built it anew.
-            text = text_of(database, ref)
-            if text == found.texts[ref] and not _is_current(database, ref, text, found):
+            text = _text_as_found(database, ref, found)
+            if text is not None and not _is_current(database, ref, text, found):
                 node_set.remove(database, ref)
                 removed += 1
-        for ref in orphans:
-            if text_of(database, ref) is None:
-                node_set.remove(database, ref)
-                removed += 1
+        if orphans:
+            # By what they are and not by their names, which come out of the database as U+FFFD where they are no UTF-8.
+            removed += len(database.rows(ORPHANS))
+            for statement in _SWEEP:
+                database.write(statement)
     return removed
 
 
+def _text_as_found(database: Database, ref: Ref, found: Examination) -> Text | None:
+    """The record's text; None when it is another than health found, or gone."""
+    text = text_of(database, ref)
+    return text if text is not None and text.sha256 == found.digests[ref] else None
+
+
 def _is_current(database: Database, ref: Ref, text: Text, found: Examination) -> bool:
-    return verdict(text, node_set.read(database, ref), model=found.name, window=found.window) is Verdict.CURRENT
+    nodes, shape = node_set.read(database, ref), found.shape
+    now = verdict(text, nodes, model=found.name, window=shape.window, dimensions=shape.dimensions)
+    return now is Verdict.CURRENT
 
 
 def _reindex(database: Database, refs: Sequence[Ref]) -> int:
@@ -92,7 +108,8 @@ def _reindex(database: Database, refs: Sequence[Ref]) -> int:
 
 def _build(database: Database, model: Model, found: Examination) -> tuple[int, int]:
     chosen = failures.least_failed(database, "nodes", found.health.missing_nodes, RUN_LIMIT)
-    jobs = [Job(ref, found.texts[ref], found.reports[ref]) for ref in chosen]
+    texts = {ref: text for ref in chosen if (text := _text_as_found(database, ref, found)) is not None}
+    jobs = [Job(ref, text, found.reports[ref]) for ref, text in texts.items()]
     built = failed = 0
     for job, outcome in zip(jobs, building.prepare(model, jobs), strict=True):
         with database.transaction():
@@ -109,17 +126,17 @@ def _build(database: Database, model: Model, found: Examination) -> tuple[int, i
 def _embed(database: Database, model: Model, found: Examination) -> int:
     findings = found.health.findings
     named = {*findings.get("missing_vectors", ()), *findings.get("stale_vectors", ())}
-    name = model.known_name()
-    if name is None or not named:
-        return 0
     chosen = failures.least_failed(database, "vector", named, RUN_LIMIT)
-    texts = [found.texts[ref] for ref in chosen]
+    texts = {ref: text for ref in chosen if (text := _text_as_found(database, ref, found)) is not None}
+    name, answers = model.embed_named([text.value for text in texts.values()])
+    if name is None:
+        return 0
     embedded = 0
-    for ref, text, answer in zip(chosen, texts, model.embed_each([text.value for text in texts]), strict=True):
+    for (ref, text), answer in zip(texts.items(), answers, strict=True):
         with database.transaction():
             if not isinstance(answer, Embedding):
                 _note(database, "vector", ref, text, answer)
-            elif model.is_still(name) and set_vector(database, ref, text, pack(answer.vector), name):
+            elif set_vector(database, ref, text, pack(answer.vector), name):
                 failures.clear(database, "vector", ref)
                 embedded += 1
     return embedded

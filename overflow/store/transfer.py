@@ -5,7 +5,6 @@ from text the export already carries, and an import rebuilds them".
 """
 
 import json
-import math
 import os
 import tempfile
 from collections.abc import Iterator
@@ -15,11 +14,12 @@ from typing import Any
 
 from overflow.errors import InputError
 from overflow.store.database import Database
-from overflow.store.records import Kind, Scope, accepted
+from overflow.store.errors import StoreInputError
+from overflow.store.records import Kind, Scope, accepted, is_time
 
 _RECORDS = (
-    "SELECT kind, agent, project, channel, CAST(text AS BLOB), locked, created_at, updated_at FROM records"
-    " ORDER BY kind, id"
+    "SELECT kind, CAST(agent AS BLOB), CAST(project AS BLOB), CAST(channel AS BLOB), CAST(text AS BLOB), locked,"
+    " created_at, updated_at FROM records WHERE CAST(text AS BLOB) <> x'' ORDER BY kind, id"
 )
 
 
@@ -36,8 +36,10 @@ class Imported:
 
 
 def export(database: Database, path: str) -> None:
-    """Write every record to `path`, one JSON object a line; what is not UTF-8 is written as U+FFFD.
+    """Write every record to `path`, one JSON object a line, each as an import accepts it.
 
+    What is not UTF-8 is written as U+FFFD, and a time that is no finite number as 0. A record without any text, which
+    only another program can have written, is left out: no store takes it. Health names all of these.
     Raises InputError when the file cannot be written; an older file at `path` then stays.
     """
     target = Path(path)
@@ -57,7 +59,10 @@ def export(database: Database, path: str) -> None:
 
 
 def parse(path: str) -> list[Imported]:
-    """The records of an export. Raises InputError, with the line's number, for a line that is none of an export's."""
+    """The records of an export.
+
+    Raises StoreInputError, with its number, for a line that is none of an export's.
+    """
     try:
         content = Path(path).read_bytes()
     except OSError as error:
@@ -68,21 +73,21 @@ def parse(path: str) -> list[Imported]:
             try:
                 found.append(_record(line))
             except InputError as error:
-                raise InputError(f"{path}, line {number}: {error}; nothing was imported") from error
+                raise StoreInputError(f"{path}, line {number}: {error}; nothing was imported") from error
     return found
 
 
 def _lines(database: Database) -> Iterator[bytes]:
-    for kind, agent, project, channel, text, locked, created_at, updated_at in database.rows(_RECORDS):
+    for kind, agent, project, channel, text, locked, created_at, updated_at in database.stream(_RECORDS):
         record = {
             "kind": kind,
-            "agent": agent,
-            "project": project,
-            "channel": channel,
+            "agent": agent.decode("utf-8", "replace"),
+            "project": project.decode("utf-8", "replace"),
+            "channel": channel.decode("utf-8", "replace"),
             "text": text.decode("utf-8", "replace"),
             "locked": bool(locked),
-            "created_at": created_at,
-            "updated_at": updated_at,
+            "created_at": created_at if is_time(created_at) else 0.0,
+            "updated_at": updated_at if is_time(updated_at) else 0.0,
         }
         yield json.dumps(record, ensure_ascii=False).encode() + b"\n"
 
@@ -116,6 +121,6 @@ def _time(value: dict[str, Any], name: str) -> float | None:
     if time is None:
         return None
     # JSON's true is an int to Python; its NaN would be NULL to SQLite.
-    if isinstance(time, bool) or not isinstance(time, int | float) or not math.isfinite(time):
+    if isinstance(time, bool) or not is_time(time):
         raise InputError(f"{name} is no number of seconds")
     return float(time)

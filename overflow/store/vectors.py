@@ -20,6 +20,18 @@ def unpack(stored: Sequence[bytes]) -> Vectors:
     return np.frombuffer(b"".join(stored), dtype="<f4").reshape(len(stored), -1).astype(np.float32)
 
 
+def usable(stored: Sequence[object], dimensions: int | None) -> bool:
+    """Whether stored values are vectors of one length, finite, and of `dimensions` numbers where that is known."""
+    vectors = [value for value in stored if isinstance(value, bytes)]
+    sizes = {len(vector) for vector in vectors}
+    if len(vectors) != len(stored) or len(sizes) != 1:
+        return False
+    (size,) = sizes
+    if size == 0 or size % 4 or dimensions not in (None, size // 4):
+        return False
+    return bool(np.isfinite(np.frombuffer(b"".join(vectors), dtype="<f4")).all())
+
+
 def cosines(query: Vectors, rows: Vectors) -> list[float]:
     """The cosine of `query`, shape (dimensions,), to each of `rows`; -1 where a row edited by hand is no number."""
     # Not `rows @ query`: its sums depend on how many rows there are, so equal rows would get unequal scores.

@@ -82,10 +82,35 @@ DAMAGE = {
         {"orphan_nodes"},
         False,
     ),
+    "nodes of a kind that is no UTF-8": (
+        "INSERT INTO record_nodes VALUES (CAST(x'ff' AS TEXT), 1, 0, 0, 5, 2, 4, x'00', 'tiny-1')",
+        {"orphan_nodes"},
+        False,
+    ),
+    "nodes of a kind that is a blob": (
+        "INSERT INTO record_nodes VALUES (x'6d656d', 1, 0, 0, 5, 2, 4, x'00', 'tiny-1')",
+        {"orphan_nodes"},
+        False,
+    ),
+    "nodes of an id that is no number": (
+        "INSERT INTO record_nodes VALUES ('mem', 'abc', 0, 0, 5, 2, 4, x'00', 'tiny-1')",
+        {"orphan_nodes"},
+        False,
+    ),
     "digests of nothing": ("INSERT INTO node_sets VALUES ('mem', 9, 'x', 'y')", {"orphan_nodes"}, False),
     "a vector lost": ("UPDATE memories SET embedding = NULL WHERE id = 1", {"missing_vectors"}, False),
     "a vector of another model": (
         "UPDATE memories SET embedding_model = 'other' WHERE id = 1",
+        {"missing_vectors"},
+        False,
+    ),
+    "a vector of another length": (
+        "UPDATE memories SET embedding = zeroblob(32) WHERE id = 1",
+        {"missing_vectors"},
+        False,
+    ),
+    "a vector of no numbers": (
+        "UPDATE memories SET embedding = CAST(x'0000c07f' || zeroblob(60) AS BLOB) WHERE id = 1",
         {"missing_vectors"},
         False,
     ),
@@ -119,7 +144,8 @@ def test_each_kind_of_damage_is_named_and_mended(bench, damage):
         assert set(health.missing_nodes) == {Ref("ep", 1), Ref("mem", 1)}
     else:
         assert health.missing_nodes == ((VICTIM,) if missing else ())
-        assert not affected - {VICTIM, Ref("mem", 2), Ref("note", 7), Ref("mem", 9), Ref("mem", 8)}
+        strangers = {Ref("note", 7), Ref("mem", 9), Ref("mem", 8), Ref("\ufffd", 1), Ref(b"mem", 1), Ref("mem", "abc")}
+        assert not affected - strangers - {VICTIM, Ref("mem", 2)}
     assert store.check_health() == health, "looking changes nothing"
     repaired = store.repair()
     assert repaired.built == len(health.missing_nodes)
@@ -135,7 +161,8 @@ def test_each_kind_of_damage_is_named_and_mended(bench, damage):
 
 def test_every_kind_of_finding_is_tested():
     named = set().union(*(kinds for _, kinds, _ in DAMAGE.values()))
-    elsewhere = {"other_model", "other_window", "unreadable_text", "unknown_tokens", "undividable"}
+    elsewhere = {"other_model", "other_window", "other_vectors", "unreadable_text", "unknown_tokens", "undividable"}
+    elsewhere |= {"empty_text", "odd_columns"}
     assert named | elsewhere == set(FINDINGS)
 
 
@@ -161,10 +188,10 @@ def test_an_unreadable_row_is_named_read_with_replacements_and_never_mended(benc
 
 
 def test_a_record_without_text_has_nothing_to_embed_or_divide(bench):
-    """The store refuses one, another program may have written it: it is calm, and the server is never asked of it."""
+    """The store refuses one, another program may have written it: it is named, and the server is never asked of it."""
     store, raw = bench.open(), bench.raw()
     raw.execute("INSERT INTO memories (agent, content) VALUES ('agent', '')")
-    assert store.check_health() == CALM
+    assert store.check_health() == Health((), {"empty_text": (VICTIM,)})
     store.repair()
     assert "" not in [text for texts in bench.embedder.embedded + bench.embedder.measured for text in texts]
     assert store.contents(VICTIM, Scope()) == ""
@@ -208,14 +235,16 @@ def test_one_text_the_server_refuses_leaves_the_others_checked(bench):
 
 
 def test_records_whose_nodes_are_current_are_not_measured(bench):
-    """A check of a divided store costs the one text that tells the window."""
+    """A check of a divided store costs the one text that tells the window and the dimensions."""
     store = bench.open()
     for number in range(5):
         store.store(f"{LONG}{number}", Scope())
     store.drain()
     bench.embedder.measured.clear()
+    bench.embedder.embedded.clear()
     assert store.check_health() == CALM
-    assert [len(texts) for texts in bench.embedder.measured] == [1]
+    assert [len(texts) for texts in bench.embedder.embedded] == [1]
+    assert bench.embedder.measured == []
 
 
 def test_one_run_builds_at_most_50_and_runs_converge(bench):
@@ -268,8 +297,8 @@ def test_a_record_changed_while_repair_builds_is_left_to_the_next_run(bench):
     ref = store.store(LONG, Scope()).ref
     seen = []
 
-    def change(what, _texts):
-        if what == "embed" and not seen:
+    def change(what, texts):
+        if what == "embed" and texts[0] in LONG and not seen:
             seen.append(what)
             raw.execute("UPDATE memories SET content = ?", (SAME_LENGTH,))
 
@@ -319,6 +348,7 @@ def test_no_lock_is_held_while_repair_divides_and_embeds(bench):
 
 def _others(raw):
     return raw.execute(
-        "SELECT * FROM record_nodes WHERE NOT (parent_kind = 'mem' AND parent_id IN (1, 2, 9) OR parent_kind = 'note')"
+        "SELECT * FROM record_nodes WHERE NOT (parent_kind = 'mem' AND parent_id IN (1, 2, 9, 'abc')"
+        " OR parent_kind NOT IN ('mem', 'ep'))"
         " ORDER BY parent_kind, parent_id, node_index"
     ).fetchall()

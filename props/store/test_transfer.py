@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overflow.errors import InputError
-from overflow.store import Ref, Scope
+from overflow.store import Health, Ref, Scope
+from overflow.store.errors import StoreInputError
 from overflow.store.records import LENGTH_LIMIT
 
 LONG = "one two three four five six seven eight nine. "
@@ -69,13 +70,15 @@ def _sorted(stored):
         (b'{"kind": "mem", "text": "x", "locked": 1}', "neither true nor false"),
         (b'{"kind": "mem", "text": "x", "created_at": NaN}', "created_at is no number"),
         (b'{"kind": "mem", "text": "x", "updated_at": true}', "updated_at is no number"),
+        (b'{"kind": "mem", "text": "x", "created_at": 1' + b"0" * 400 + b"}", "created_at is no number"),
+        (b'{"kind": "mem", "text": "x", "created_at": -1e400}', "created_at is no number"),
     ],
 )
 def test_a_bad_line_is_named_by_its_number_and_nothing_is_imported(bench, line, says):
     store = bench.open()
     file = Path(bench.path("bad.jsonl"))
     file.write_bytes(json.dumps(GOOD).encode() + b"\n\n" + line + b"\n" + json.dumps(GOOD).encode())
-    with pytest.raises(InputError, match=f"bad.jsonl, line 3: .*{says}.*nothing was imported") as raised:
+    with pytest.raises(StoreInputError, match=f"bad.jsonl, line 3: .*{says}.*nothing was imported") as raised:
         store.import_(str(file))
     assert "\n" not in str(raised.value)
     assert bench.embedder.embedded == []
@@ -133,3 +136,39 @@ def test_an_unreadable_row_is_exported_as_it_is_read(bench):
     raw.execute("INSERT INTO memories (agent, content) VALUES ('agent', x'61ff62')")
     store.export(bench.path("out.jsonl"))
     assert json.loads(Path(bench.path("out.jsonl")).read_bytes())["text"] == "a\ufffdb"
+
+
+#: What another program may have put in a row, its column as it is exported, and the finding that names the row.
+ODD = {
+    "agent = x'61ff'": ("agent", "a\ufffd", "odd_columns"),
+    "project = x''": ("project", "", "odd_columns"),
+    "channel = CAST(x'ff' AS TEXT)": ("channel", "\ufffd", "odd_columns"),
+    "created_at = 'abc'": ("created_at", 0.0, "odd_columns"),
+    "created_at = x'00'": ("created_at", 0.0, "odd_columns"),
+    "created_at = 9e999": ("created_at", 0.0, "odd_columns"),
+    "updated_at = -9e999": ("updated_at", 0.0, "odd_columns"),
+    "content = ''": ("text", None, "empty_text"),
+    "content = x''": ("text", None, "empty_text"),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_an_odd_row_is_named_and_loses_no_other_record(bench, odd):
+    """It is exported as an import accepts it, or left out if it has no text; the others come through as they are."""
+    column, value, finding = ODD[odd]
+    store, file = bench.open(), bench.path("out.jsonl")
+    for text in ("first", "second"):
+        store.store(text, Scope())
+    bench.raw().execute(f"UPDATE memories SET {odd} WHERE id = 1")
+    assert finding in store.check_health().findings
+    assert store.check_health().findings[finding] == (Ref("mem", 1),)
+    store.repair()
+    assert store.check_health() == Health((), {finding: (Ref("mem", 1),)}), "it stays, and nothing else does"
+    store.export(file)
+    lines = [json.loads(line) for line in Path(file).read_bytes().splitlines()]
+    assert [line["text"] for line in lines] == (["second"] if value is None else ["first", "second"])
+    if value is not None:
+        assert lines[0][column] == value
+    other = bench.open("other.db")
+    assert len(other.import_(file)) == len(lines)
+    assert other.check_health() == Health((), {})

@@ -1,0 +1,157 @@
+"""A server that changes under one name, or answers what cannot be stored: found, mended, and never in the way."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from overflow.embedding.embedder import Embedded
+from overflow.store import Health, Ref, Scope, node_set
+from overflow.tokens.report import TokenReport
+from overflow.tokens.synthetic import SyntheticWindow
+from props.store.conftest import TinyEmbedder
+
+LONG = "one two three four five six seven eight nine. "
+CALM = Health((), {})
+
+
+@dataclass
+class Changing(TinyEmbedder):
+    """Its vectors have `dimensions` numbers, and from request `at` on `later`; a report's count is `count`, if set."""
+
+    dimensions: int = 4
+    later: int = 8
+    at: float = float("inf")
+    count: int | None = None
+    fill: float | None = None
+
+    def embed(self, texts):
+        embedded = super().embed(texts)
+        size = self.later if len(self.embedded) >= self.at else self.dimensions
+        rows = embedded.vectors[:, :size] if self.fill is None else np.full((len(texts), size), self.fill, np.float32)
+        return Embedded(np.ascontiguousarray(rows), self._counted(embedded.reports))
+
+    def measure(self, texts):
+        return self._counted(super().measure(texts))
+
+    def _counted(self, reports):
+        if self.count is None:
+            return reports
+        return [TokenReport(self.count, report.window, True, 3) for report in reports]
+
+
+def _sizes(raw):
+    return raw.execute(
+        "SELECT length(embedding) FROM record_nodes UNION SELECT length(embedding) FROM records WHERE embedding NOTNULL"
+    ).fetchall()
+
+
+def test_dimensions_that_changed_under_one_name_are_named_and_mended(bench):
+    """Records and nodes whose vectors have not the model's length now are made anew, as another model's are."""
+    embedder = Changing()
+    store, raw = bench.open(embedder=embedder), bench.raw()
+    refs = (store.store(LONG, Scope()).ref, store.store("short", Scope()).ref)
+    store.drain()
+    assert store.check_health() == CALM
+    embedder.dimensions = 8
+    store.store(LONG + "more", Scope())
+    store.drain()
+    health = store.check_health()
+    assert health == Health(refs[:1], {"other_vectors": refs[:1], "missing_vectors": refs})
+    repaired = store.repair()
+    assert (repaired.built, repaired.embedded) == (1, 2)
+    assert store.check_health() == CALM
+    assert _sizes(raw) == [(32,)]
+    assert all(item.quotes[0].node is not None for item in store.reconstruct("three", Scope(), 5) if item.ref.id != 2)
+
+
+@pytest.mark.parametrize("at", range(2, 8))
+def test_a_build_whose_vectors_change_their_length_is_not_kept(bench, at):
+    """No node set mixes two models, wherever the change falls, and the next repairs mend what is left."""
+    embedder = Changing(at=at)
+    store, raw = bench.open(embedder=embedder), bench.raw()
+    store.store(LONG, Scope())
+    store.drain()
+    assert len(raw.execute("SELECT DISTINCT length(embedding) FROM record_nodes").fetchall()) <= 1
+    for _ in range(3):
+        store.repair()
+    assert store.check_health() == CALM
+    assert _sizes(raw) == [(32 if len(embedder.embedded) >= at else 16,)]
+
+
+def test_nodes_written_with_unequal_vectors_are_named_and_mended(bench):
+    """As a build of an earlier version left them, with digests that agree."""
+    store, raw = bench.open(), bench.raw()
+    ref = store.store(LONG, Scope()).ref
+    store.drain()
+    for vector in (np.zeros(8, "<f4").tobytes(), np.full(16, np.nan, "<f4").tobytes()):
+        raw.execute("UPDATE record_nodes SET embedding = ? WHERE node_index = 0", (vector,))
+        rows = tuple(
+            node_set.NodeRow(*row)
+            for row in raw.execute(
+                "SELECT node_index, start_char, end_char, token_count, window, embedding, embedding_model"
+                " FROM record_nodes ORDER BY node_index"
+            )
+        )
+        raw.execute("UPDATE node_sets SET nodes_sha256 = ?", (node_set.digest(rows),))
+        assert store.check_health() == Health((ref,), {"other_vectors": (ref,)})
+        assert store.quote(ref, "three", Scope()).node is None
+        assert store.repair().built == 1
+        assert store.check_health() == CALM
+
+
+@pytest.mark.parametrize("change", ["dimensions", "window"])
+def test_a_model_of_another_shape_gives_its_own_name_to_what_is_stored(bench, change):
+    """The identity is asked again only when an answer's dimensions or window are others: one request a store else."""
+    embedder = Changing()
+    store, raw = bench.open(embedder=embedder), bench.raw()
+    asked = []
+    embedder.before = lambda what, _texts: asked.append(what)
+    for _ in range(3):
+        store.store("short", Scope())
+    assert asked == ["identity", "embed", "embed", "embed"]
+    embedder.name = "tiny-2"
+    if change == "dimensions":
+        embedder.dimensions = 8
+    else:
+        embedder.window = SyntheticWindow("words", 9)
+    store.store("short", Scope())
+    names = "SELECT embedding_model FROM memories ORDER BY id"
+    assert [name for (name,) in raw.execute(names)] == ["tiny-1", "tiny-1", "tiny-1", "tiny-2"]
+    assert asked[4:] == ["embed", "identity"]
+    assert store.check_health().findings["missing_vectors"] == tuple(Ref("mem", number) for number in (1, 2, 3))
+
+
+@pytest.mark.parametrize("look", ["check_health", "drain", "repair"])
+def test_a_model_of_the_same_shape_is_known_from_the_next_look_on(bench, look):
+    """Nothing in an answer tells it apart: until then its vectors have the older name, and are found by it."""
+    store, raw = bench.open(), bench.raw()
+    store.store("first", Scope())
+    bench.embedder.name = "tiny-2"
+    second = store.store("second", Scope()).ref
+    getattr(store, look)()
+    store.store("third", Scope())
+    names = [name for (name,) in raw.execute("SELECT embedding_model FROM memories ORDER BY id")]
+    assert names[2] == "tiny-2"
+    assert names[1] == ("tiny-2" if look == "repair" else "tiny-1")
+    assert second in store.check_health().findings.get("missing_vectors", ()) or look == "repair"
+    store.repair()
+    assert store.check_health() == CALM
+
+
+@pytest.mark.parametrize("answer", [{"count": 2**63}, {"count": 10**30}, {"fill": np.nan}, {"fill": np.inf}])
+def test_an_answer_that_cannot_be_stored_is_none(bench, answer):
+    """As when the server is away: the record is kept without a vector, and mended when the answers are."""
+    embedder = Changing(**answer)
+    store, raw = bench.open(embedder=embedder), bench.raw()
+    stored = store.store(LONG, Scope())
+    assert stored.nodes is None
+    store.recall("one", Scope(), 3)
+    store.drain()
+    assert "missing_vectors" in store.check_health().findings
+    store.repair()
+    assert raw.execute("SELECT count(*) FROM records WHERE embedding NOTNULL").fetchone() == (0,)
+    embedder.count = embedder.fill = None
+    for _ in range(2):
+        store.repair()
+    assert store.check_health() == CALM
