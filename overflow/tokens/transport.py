@@ -184,17 +184,15 @@ def _reason(error: httpx.RequestError) -> str:
 def _checked_url(url: str) -> str:
     try:
         parsed = httpx.URL(url)
-    except httpx.InvalidURL as error:
+        # As the system's resolver will, which raises this for an empty label or one of more than 63 letters; the host
+        # itself does for a label that only looks like an encoded one (xn--).
+        host, _ = parsed.host, parsed.raw_host.decode("ascii").encode("idna")
+    except (httpx.InvalidURL, UnicodeError) as error:
         raise InputError(f"{url!r} is not an address ({error}); give one such as http://127.0.0.1:8401") from error
     # httpx would escape white space and ask for a host of that name.
-    odd = parsed.query or parsed.fragment or len(url.split()) != 1
-    if parsed.scheme not in ("http", "https") or not parsed.host or odd:
+    odd = parsed.query or parsed.fragment or len(url.split()) != 1 or (parsed.port or 0) > 65_535
+    if parsed.scheme not in ("http", "https") or not host or odd:
         raise InputError(f"{url!r} is not the address of a server; give one such as http://127.0.0.1:8401")
-    try:
-        # As the system's resolver will, which raises this for an empty label or one of more than 63 letters.
-        parsed.raw_host.decode("ascii").encode("idna")
-    except UnicodeError as error:
-        raise InputError(f"{url!r} is not the address of a server: {error}") from error
     if parsed.userinfo:
         raise InputError(f"the address of {parsed.host} holds a password; put the bearer token in {TOKEN_VARIABLE}")
     return url.rstrip("/")
