@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from overflow.contract.saboteurs.saboteur import Sabotaged, saboteur
 from overflow.contract.subject import Node, Ref, Stored, Subject
-from overflow.tokens.http import HttpWindow
+from overflow.embedding.http import EmbeddingClient
 
 
-@saboteur("infer-token-count", "3 rule interleavings")
+@saboteur("infer-token-count", "3 rule")
 class InferTokenCount(Sabotaged):
     """A node's token count is inferred from its length, and not counted on its own span."""
 
@@ -15,12 +15,21 @@ class InferTokenCount(Sabotaged):
         return [replace(node, token_count=max(1, (node.end - node.start) // 2)) for node in self.subject.nodes(ref)]
 
 
-@saboteur("leave-gap", "3 4 6 rule quote isolation")
+@saboteur("leave-gap", "3 4 6 rule quote isolation interleavings")
 class LeaveGap(Sabotaged):
     """The second node starts one character late."""
 
     def nodes(self, ref: Ref) -> list[Node]:
         return [replace(n, start=n.start + 1) if n.index == 1 else n for n in self.subject.nodes(ref)]
+
+
+@saboteur("drop-last-node", "4 rule interleavings")
+class DropLastNode(Sabotaged):
+    """The last node of a long record is missing."""
+
+    def nodes(self, ref: Ref) -> list[Node]:
+        nodes = self.subject.nodes(ref)
+        return nodes[:-1] if len(nodes) > 2 else nodes
 
 
 @saboteur("divide-by-place", "5")
@@ -87,10 +96,12 @@ class NodeForEverything(Sabotaged):
         nodes, text = self.subject.nodes(ref), self.subject.text(ref)
         if nodes or not text or self.runs_past(text) is not False:
             return nodes
-        with HttpWindow(self.embedding_url) as window:
-            report = window.measure([text])[0]
+        # Embedded as a node is: what it must be caught for is that it is there, not that nothing made it.
+        with EmbeddingClient(self.embedding_url) as client:
+            embedded = client.embed([text])
+        (report,) = embedded.reports
         assert report is not None
-        return [Node(0, 0, len(text), report.count, report.window, b"", "")]
+        return [Node(0, 0, len(text), report.count, report.window, embedded.vectors[0].tobytes(), "")]
 
 
 @saboteur("skip-locked", "locked")

@@ -39,7 +39,7 @@ class Sabotaged:
 
 @dataclass(frozen=True)
 class Saboteur:
-    """`breaks` says what it does, in a line; `expected` are the ids of the laws that must go red."""
+    """`breaks` says what it does, in a line; `expected` are the laws that must go red, and of the six no others."""
 
     name: str
     breaks: str
