@@ -87,6 +87,7 @@ class Spied:
 
 
 LETTERS = "".join(random.Random(7).choices("abcdefghijklmnopqrstuvwxyz", k=200_000))
+CLAUSES = ",".join(LETTERS[at : at + 11] for at in range(0, 330, 11)) + " "
 
 
 def letters(least: int, most: int) -> st.SearchStrategy[str]:
@@ -96,21 +97,18 @@ def letters(least: int, most: int) -> st.SearchStrategy[str]:
 short = st.sampled_from(
     ["one more word ", "end.\n\n", "end.\n\n\n\n", "= = ", "今日は、", "版です。", "a,b;c ", "…\n", "a      b "]
 )
-long = st.sampled_from(
-    ["x" * 130 + " ", "ab" * 40 + "\n", "=" * 90 + " ", "-" * 7 + "\n" * 150, ",abcdefghij" * 3 + "。"]
-)
+long = st.sampled_from(["x" * 130 + " ", "ab" * 40 + "\n", "=" * 90 + " ", "-" * 60 + "\n" * 150, CLAUSES])
 
 
-def check_belief(
-    tokenizer: Callable[[str], Spans], fragments: st.SearchStrategy[str], rooms: st.SearchStrategy[int]
-) -> None:
+def check_belief(tokenizer: Callable[[str], Spans], texts: st.SearchStrategy[str], least: int, most: int) -> None:
+    """In windows of `least` to `most` tokens."""
     divided = 0
 
     @settings(max_examples=60, deadline=None)
-    @given(st.lists(fragments, min_size=15, max_size=30), rooms)
-    def example(parts: list[str], room: int) -> None:
+    @given(texts, st.integers(least, most))
+    def example(text: str, room: int) -> None:
         nonlocal divided
-        text, window = "".join(parts), Spied(tokenizer, room)
+        window = Spied(tokenizer, room)
         nodes = divide_by_the_rule(text, lambda rest: window.measure([rest])[0])
         assert [(span.start, span.end, span.token_count) for span in divide(text, window).spans] == nodes
         divided += bool(nodes)
@@ -121,17 +119,18 @@ def check_belief(
 
 @pytest.mark.parametrize("tokenizer", WHOLE_WORDS)
 def test_a_probe_is_believed_only_behind_a_clean_break(tokenizer: Callable[[str], Spans]) -> None:
-    """Where tokens depend on how their word ends, the nodes are those of the whole rest: in words of up to 900 letters,
+    """Where tokens depend on how their word ends, the nodes are those of the whole rest: in words of up to 800 letters,
     in runs of marks and spaces, and in sentences without spaces."""
-    check_belief(
-        tokenizer, st.one_of(short, short, long, letters(90, 900).map(lambda word: word + " ")), st.integers(6, 60)
-    )
+    words = letters(90, 800).map(lambda word: word + " ")
+    fragments = st.one_of(short, short, long, words)
+    check_belief(tokenizer, st.lists(fragments, min_size=15, max_size=30).map("".join), 6, 60)
 
 
 @pytest.mark.parametrize("tokenizer", BOUNDED)
 def test_a_probe_is_believed_far_behind_the_close(tokenizer: Callable[[str], Spans]) -> None:
     """Where tokens depend on a bounded stretch, the nodes are those of the whole rest in words without end as well."""
-    check_belief(tokenizer, st.one_of(short, short, long, letters(90, 1500)), st.integers(20, 120))
+    fragments = st.one_of(short, short, long, letters(90, 1500))
+    check_belief(tokenizer, st.lists(fragments, min_size=6, max_size=8).map("".join), 20, 120)
 
 
 @pytest.mark.parametrize("unit", ["=", "ab"])
