@@ -1,8 +1,8 @@
 """How much of the rest is measured to learn where its window closes, and when that answer stands for the whole rest.
 
 Lengths chosen here change what a division costs and never where it cuts: a report is believed only behind a break that
-no token reaches across, or so far from the probe's end that none looks there. That is a property of tokenizers, so it is
-tested and not proved. DESIGN.md, "The division rule": measuring a bounded prefix.
+no token reaches across, or so far from the probe's end that none looks there. That is a property of tokenizers: it is
+tested, not proved. DESIGN.md, "The division rule": measuring a bounded prefix.
 """
 
 import math
@@ -16,10 +16,10 @@ from overflow.tokens.report import TokenReport
 _MARGIN = 1.2
 #: Room for a clean break behind the close, in windows.
 _ROOM = 0.05
-
 #: A run without any break says enough when it is longer than each limit that tokenizers set themselves on a word
 #: (WordPiece gives up at 100 code points) or a token.
 _UNBROKEN = 1024
+
 # Where no token reaches across, whatever follows. Between words: white space that every tokenizer in use takes for it
 # (some drop the rarer kinds), and the next word begun, because `.\n` and `.\n\n` can be one token each. In writing
 # without spaces: a punctuation mark with a letter after it, twice, because some tokenizers join a mark to the letters
@@ -32,8 +32,8 @@ _CLEAN_BREAKS = (
     (re.compile(_BETWEEN_WORDS), 128),
     (re.compile(rf"{_BETWEEN_WORDS}|{_MARK_AND_LETTER}(?s:.)*?{_MARK_AND_LETTER}"), _UNBROKEN),
 )
-#: In a repetition without any break the first token may depend on how long all of it is: some tokenizers put the shorter token of
-#: `=====` first. No token in use covers two repetitions of more code points than this.
+#: In a repetition without any break the first token may depend on how long all of it is: some tokenizers put the
+#: shorter token of `=====` first. No token in use covers two repetitions of more code points than this.
 _PERIOD = 64
 
 
