@@ -1,4 +1,4 @@
-# Everything happens in .venv, made from pyproject.toml; only Python 3.11 or later and make are needed.
+# Everything happens in .venv, made from pyproject.toml; only Python 3.11 to 3.13 and make are needed.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin

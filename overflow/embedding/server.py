@@ -161,7 +161,7 @@ class _Listener(ThreadingHTTPServer):
         """Bind, and no more: HTTPServer would ask DNS for the host's full name, which may take seconds."""
         TCPServer.server_bind(self)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - socketserver's signature
         """Keep what went wrong for the end, in place of printing it; called while the exception is handled."""
         error = sys.exception()
         if error is not None:
@@ -233,5 +233,5 @@ class _Handler(BaseHTTPRequestHandler):
         # One write: a head and a body sent apart wait for each other's acknowledgement.
         self.wfile.write("\r\n".join([*lines, "", ""]).encode("latin-1") + reply.body)
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server's signature
         """Nothing: the counts are the log."""

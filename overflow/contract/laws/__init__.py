@@ -1,6 +1,15 @@
 """The laws of the first contract: the six invariants of section 5, and the laws of sections 2 to 4, 6 and 7."""
 
-from overflow.contract.laws import building, interleavings, lifecycle, nodes, portability, repair, retrieval, tampering  # noqa: F401
+from overflow.contract.laws import (  # noqa: F401 - they register themselves
+    building,
+    interleavings,
+    lifecycle,
+    nodes,
+    portability,
+    repair,
+    retrieval,
+    tampering,
+)
 from overflow.contract.laws.law import LAWS, Law, expect, law
 
 _ORDER = ("1", "2", "3", "4", "5", "6")
