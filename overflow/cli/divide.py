@@ -12,7 +12,7 @@ import click
 from overflow.cli.output import json_lines, shown
 
 if TYPE_CHECKING:
-    from overflow.cli.records import Record
+    from overflow.measure.records import Record
     from overflow.division.lockstep import Outcome
 
 _EXAMPLES = """
@@ -50,7 +50,7 @@ def divide(paths: Sequence[str], spec: str, name: str, json_path: str | None) ->
     from rich.console import Console
 
     from overflow.cli.outcomes import Told, exit_code, row
-    from overflow.cli.records import Record, read_records
+    from overflow.measure.records import Record, read_records
     from overflow.division.registry import divider
     from overflow.tokens.spec import opened_window
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from overflow.cli.output import shown
-from overflow.cli.records import Record
+from overflow.measure.records import Record
 from overflow.division.lockstep import Outcome
 from overflow.division.spans import Division, TokensUnknownError, WindowTooSmallError
 from overflow.errors import UnavailableError

@@ -6,17 +6,14 @@ It reads, and never changes a text, downloads, or writes. DESIGN.md, "Layout" (c
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from overflow.errors import InputError
 from overflow.measure import stdlib_docs
-from overflow.tokens.regular_file import read_regular
-
-#: The files a corpus is read from.
-SUFFIXES = (".jsonl", ".md", ".txt")
+from overflow.measure.records import Record, read_records
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,73 +69,36 @@ BUILDERS: dict[str, Callable[[], Corpus]] = {"stdlib-docs": _stdlib_docs}
 
 
 def load(name: str) -> Corpus:
-    """The corpus of that id; else the texts of a .txt or .md file (one record), a .jsonl file, or all in a folder.
+    """The corpus of that id; else the records of a file or a folder, as `read_records` reads them.
 
-    A .jsonl line is an object with a `text` and, if it has one, an `id`. Raises InputError for a name that is neither,
-    a file that cannot be read, a text that is empty or not Unicode, a line without text, an id used twice.
+    A record's id is its own, else its place in the folder. Raises InputError for a name that is neither, for the first
+    source that cannot be read, for a text that is empty, and for an id used twice.
     """
     builder = BUILDERS.get(name)
     if builder is not None:
         return builder()
     path = Path(name)
     try:
-        is_folder, is_there = path.is_dir(), path.exists()
-        files = sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file())
+        base = path if path.is_dir() else path.parent
+        is_there = path.exists()
     except OSError as error:
-        raise InputError(f"cannot read {error.filename or name}: {error.strerror}") from error
-    if is_folder:
-        records = tuple(record for file in files for record in _file(file, file.relative_to(path).as_posix()))
-    elif is_there:
-        records = tuple(_file(path, path.name))
-    else:
+        raise InputError(f"cannot read {name}: {error.strerror}") from error
+    if not is_there:
         raise InputError(f"{name!r} is no corpus and no file; corpora: {', '.join(BUILDERS)}")
-    if not records:
-        raise InputError(f"{name} holds no record; looked for {', '.join(SUFFIXES)}")
-    twice = [identifier for identifier, uses in Counter(record.id for record in records).items() if uses > 1]
+    documents = tuple(_document(record, base) for record in read_records([name]))
+    if not documents:
+        raise InputError(f"{name} holds no record")
+    twice = [identifier for identifier, uses in Counter(document.id for document in documents).items() if uses > 1]
     if twice:
         raise InputError(f"{name}: the id {twice[0]!r} is used by more than one record")
-    return Corpus(path.name, "und", name, "NOASSERTION", records)
+    return Corpus(path.name, "und", name, "NOASSERTION", documents)
 
 
-def _file(path: Path, name: str) -> Iterator[Document]:
-    """The records of one file; `name` is the id of a whole file, and starts the id of a line that has none."""
-    if path.suffix not in SUFFIXES:
-        raise InputError(f"{path} is not one of {', '.join(SUFFIXES)}")
-    try:
-        text = read_regular(path).decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text: byte {error.start} cannot be read") from error
-    if path.suffix != ".jsonl":
-        yield _document(name, text, str(path))
-        return
-    # Not splitlines: inside JSON text, U+2028 and U+0085 are characters.
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            yield _line(line, f"{name}:{number}", f"{path}, line {number}")
-
-
-def _line(line: str, default_id: str, where: str) -> Document:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{where}: not JSON ({error})") from error
-    if not isinstance(row, dict) or not isinstance(row.get("text"), str):
-        raise InputError(f"{where}: not an object with a `text`")
-    identifier = row.get("id", default_id)
-    if not isinstance(identifier, (str, int)):
-        raise InputError(f"{where}: its `id` is neither text nor a whole number")
-    return _document(str(identifier), row["text"], where)
-
-
-def _document(identifier: str, text: str, where: str) -> Document:
-    if not text:
-        raise InputError(f"{where}: the text is empty")
-    try:
-        f"{identifier}{text}".encode()
-    except UnicodeEncodeError as error:
-        raise InputError(
-            f"{where}: not Unicode: a lone surrogate in the text or its id; remove or replace it"
-        ) from error
-    return Document(identifier, text)
+def _document(record: Record | InputError, base: Path) -> Document:
+    if isinstance(record, InputError):
+        raise record
+    if not record.text:
+        raise InputError(f"{record.where}: the text is empty")
+    if record.own_id is not None:
+        return Document(str(record.own_id), record.text)
+    return Document(Path(record.where).relative_to(base).as_posix(), record.text)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from overflow.errors import InputError
 from overflow.measure import stdlib_docs
 from overflow.measure.corpus import Corpus, Document, load
+from overflow.measure.records import read_records
 from overflow.tokens.spec import parse_window
 
 
@@ -135,7 +136,7 @@ def test_a_digest_changes_with_every_part_of_the_content() -> None:
 def test_files_are_read_as_they_are(tmp_path: Path) -> None:
     """Line ends, NUL and line separators inside JSON stay; a folder is read in order; ids say where a text is from."""
     (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "b.md").write_bytes(b"# Head\r\n\r\nbody\0\r\n")
+    (tmp_path / "sub" / "b.MD").write_bytes(b"# Head\r\n\r\nbody\0\r\n")
     (tmp_path / "a.txt").write_bytes("\ufeffいち\n".encode())
     lines = [json.dumps({"text": "one"}), "", json.dumps({"text": "two\u2028\x85", "id": 7}, ensure_ascii=False)]
     (tmp_path / "c.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8", newline="")
@@ -145,7 +146,7 @@ def test_files_are_read_as_they_are(tmp_path: Path) -> None:
         ("a.txt", "いち\n"),
         ("c.jsonl:1", "one"),
         ("7", "two\u2028\x85"),
-        ("sub/b.md", "# Head\r\n\r\nbody\0\r\n"),
+        ("sub/b.MD", "# Head\r\n\r\nbody\0\r\n"),
     ]
     assert (corpus.id, corpus.language, corpus.licence) == (tmp_path.name, "und", "NOASSERTION")
     assert load(str(tmp_path / "a.txt")).records == (Document("a.txt", "いち\n"),)
@@ -154,24 +155,39 @@ def test_files_are_read_as_they_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
+        ("a.txt", b"ab\xff", "a.txt is not UTF-8 text: byte 0xff at offset 2"),
+        ("a.png", b"\x89PNG", "a.png is not UTF-8 text: byte 0x89 at offset 0"),
+        ("a.md", "words".encode("utf-16-le"), "a.md is not text but binary: NUL at offset 1"),
+        ("a.JSONL", b'{"text":"a"}\n{', "a.JSONL:2: not JSON"),
+        ("a.jsonl", b'["text"]', "a.jsonl:1: not an object"),
+        ("a.jsonl", b'{"text":1}', "a.jsonl:1: the field `text` is no string"),
+        ("a.jsonl", b'{"text":"a","id":[]}', "a.jsonl:1: the field `id` is neither"),
+        ("a.jsonl", b'{"text":"a","id":true}', "a.jsonl:1: the field `id` is neither"),
+        ("a.jsonl", b'{"text":"a\\ud800"}', "a.jsonl:1: `text` is not Unicode: a lone surrogate"),
+    ],
+)
+def test_what_cannot_be_read_is_said_as_by_divide(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    """A corpus and `overflow divide` read the same files alike: one line, the same, for each that cannot be had."""
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        load(str(path))
+    assert str(caught.value).startswith(f"{tmp_path}/{message}")
+    assert "\n" not in str(caught.value)
+    assert str(caught.value) in [str(each) for each in read_records([str(path)]) if isinstance(each, InputError)]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
         ("a.txt", b"", "a.txt: the text is empty"),
-        ("a.txt", b"ab\xff", "a.txt is not UTF-8 text: byte 2 cannot be read"),
-        ("a.png", b"x", "a.png is not one of .jsonl, .md, .txt"),
+        ("a.jsonl", b'{"text":"","id":7}', "a.jsonl:1: the text is empty"),
         ("a.jsonl", b"", "a.jsonl holds no record"),
-        ("a.jsonl", b'{"text":"a"}\n{', "a.jsonl, line 2: not JSON"),
-        ("a.jsonl", b'["text"]', "a.jsonl, line 1: not an object with a `text`"),
-        ("a.jsonl", b'{"text":1}', "a.jsonl, line 1: not an object with a `text`"),
-        ("a.jsonl", b'{"text":"a","id":[]}', "a.jsonl, line 1: its `id` is neither text nor a whole number"),
-        ("a.jsonl", b'{"text":"a\\ud800"}', "a.jsonl, line 1: not Unicode: a lone surrogate"),
-        (
-            "a.jsonl",
-            b'{"text":"a","id":"1"}\n{"text":"b","id":1}',
-            "a.jsonl: the id '1' is used by more than one record",
-        ),
+        ("a.jsonl", b'{"text":"a","id":"1"}\n{"text":"b","id":1}', "a.jsonl: the id '1' is used by more than one"),
     ],
 )
 def test_a_file_that_is_no_corpus_is_one_clear_line(tmp_path: Path, name: str, content: bytes, message: str) -> None:
-    """The file, the line, and what is wrong with it."""
+    """A corpus has texts, none empty, each with an id of its own."""
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError) as caught:
         load(str(tmp_path / name))
@@ -183,7 +199,7 @@ def test_what_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
     """Neither a corpus nor a file; an empty folder; a subset of nothing."""
     with pytest.raises(InputError, match="'nowhere' is no corpus and no file; corpora: stdlib-docs"):
         load("nowhere")
-    with pytest.raises(InputError, match=r"holds no record; looked for \.jsonl, \.md, \.txt"):
+    with pytest.raises(InputError, match=r"holds no file that ends in \.txt, \.md, \.jsonl"):
         load(str(tmp_path))
     with pytest.raises(InputError, match="a subset has at least 1 record, not 0"):
         Corpus("c", "en", "here", "MIT", ()).subset(0)

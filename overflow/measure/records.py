@@ -1,7 +1,7 @@
-"""The records a command is given: whole text files, lines of JSONL files, folders of both, and stdin.
+"""The records of files that a person names: whole texts, lines of JSONL files, folders of both, and stdin.
 
 A source that cannot be read is an error among the records and stops none of the others. A text is taken as it is, but
-for a byte order mark, which is no part of it. DESIGN.md, "Command line" (`overflow divide`).
+for a byte order mark, which is no part of it. DESIGN.md, "Command line" (`overflow divide`, `--corpus`).
 """
 
 import json
@@ -22,10 +22,16 @@ _NUL_SHARE = 10
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A text and what it is called: a path, `-` for stdin, the `id` of a JSONL line, else its file:line."""
+    """A text, where it was read (a path, `-` for stdin, file:line), and the `id` that its JSONL line gives it, if any."""
 
-    id: str | int
+    where: str
     text: str
+    own_id: str | int | None = None
+
+    @property
+    def id(self) -> str | int:
+        """What people call it: its own id, else where it was read."""
+        return self.where if self.own_id is None else self.own_id
 
 
 def read_records(paths: Iterable[str]) -> Iterator[Record | InputError]:
@@ -116,7 +122,7 @@ def _line(where: str, line: str) -> Record:
         text.encode()
     except UnicodeEncodeError as error:
         raise InputError(f"{where}: `text` is not Unicode: a lone surrogate at character {error.start}") from error
-    return Record(where if identifier is None else identifier, text)
+    return Record(where, text, identifier)
 
 
 def _decoded(name: str, data: bytes, offset: int = 0) -> str:
