@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from overflow.cli.output import json_lines, shown
+from overflow.cli.output import counted, json_lines, shown
+from overflow.tokens.spec import SYNTHETIC
 
 if TYPE_CHECKING:
-    from overflow.measure.records import Record
     from overflow.division.lockstep import Outcome
+    from overflow.measure.records import Record
 
 _EXAMPLES = """
 \b
@@ -28,8 +29,21 @@ Examples:
       stdin, for a program to read
 """
 
+_WINDOWS = """
+\b
+Windows:
+  e5              the bundled multilingual-e5-small, 512 tokens
+  wordllama[@N]   the bundled wordllama vocabulary, 512 tokens or N
+  hf:FILE[@N]     a tokenizer.json, with its own window or N
+  http://…        an embedding server of the CEmbedding contract
+  tei:http://…    a server of text-embeddings-inference
+  KIND@N[+S]      N tokens, S of them taken by special ones; they count,
+                  and a counterexample of `overflow check` names them so:
+"""
+_WINDOWS += "".join(f"    {kind:16}{counts}\n" for kind, counts in SYNTHETIC.items())
 
-@click.command(epilog=_EXAMPLES)
+
+@click.command(epilog=_EXAMPLES + _WINDOWS)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…|-")
 @click.option(
     "--window",
@@ -37,7 +51,7 @@ Examples:
     default="e5",
     show_default=True,
     metavar="SPEC",
-    help="e5 · wordllama[@N] · hf:FILE[@N] · http://… · tei:http://… · words@N chars@N bytes@N",
+    help="Whose tokens, and how many; listed below.",
 )
 @click.option("--divider", "name", default="reference", show_default=True, metavar="NAME", help="How to divide.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Write one JSON object a record, a line each.")
@@ -50,8 +64,8 @@ def divide(paths: Sequence[str], spec: str, name: str, json_path: str | None) ->
     from rich.console import Console
 
     from overflow.cli.outcomes import Told, exit_code, row
-    from overflow.measure.records import Record, read_records
     from overflow.division.registry import divider
+    from overflow.measure.records import Record, read_records
     from overflow.tokens.spec import opened_window
 
     divide_many = divider(name)
@@ -74,7 +88,7 @@ def divide(paths: Sequence[str], spec: str, name: str, json_path: str | None) ->
                     first_failure, failures = first_failure or f"{record.id}: {outcome}", failures + 1
                 told = row(record, outcome)
                 write(told)
-                people.add(told)
+                people.add(told, record.text)
                 advance(len(record.text))
         table = None if json_path == "-" else people.table(f"{name}, {window.name}")
         if table is not None:
@@ -129,6 +143,6 @@ def _progress() -> Iterator[Callable[[int], None]]:
         def advance(length: int) -> None:
             nonlocal done, characters
             done, characters = done + 1, characters + length
-            progress.update(task, description=f"{done:,} records, {characters:,} characters")
+            progress.update(task, description=f"{counted(done, 'record')}, {counted(characters, 'character')}")
 
         yield advance

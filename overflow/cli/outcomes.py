@@ -5,22 +5,26 @@ DESIGN.md, "Command line" (`overflow divide`).
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from overflow.cli.output import shown
-from overflow.measure.records import Record
+from overflow.cli.output import counted, shown
 from overflow.division.lockstep import Outcome
 from overflow.division.spans import Division, TokensUnknownError, WindowTooSmallError
 from overflow.errors import UnavailableError
+from overflow.measure.records import Record
 
 #: So many rows are shown; a table of thousands is read by nobody, and takes longer to draw than the texts to divide.
 ROWS = 50
+
+#: So many columns show either end of a node: both fit a terminal of 80.
+_GLIMPSE = 16
 
 
 def exit_code(outcome: Outcome) -> int:
@@ -50,20 +54,23 @@ def row(record: Record, outcome: Outcome) -> dict[str, Any]:
 
 
 class Told:
-    """What people are told of a run: its first rows in a table, and a line that sums up all of them.
+    """What people are told of a run: the spans of an only record, else a row a record, and a line that sums up all.
 
-    Rows come one by one; no more than `ROWS` are held.
+    Records come one by one; no more than `ROWS` rows and one text are held.
     """
 
     def __init__(self) -> None:
         self._first: list[dict[str, Any]] = []
+        self._text = ""
         self._endings: Counter[str] = Counter()
         self._length = 0
         self._measured = 0
         self._nodes = 0
 
-    def add(self, told: dict[str, Any]) -> None:
-        """One more row, as `row` makes it."""
+    def add(self, told: dict[str, Any], text: str) -> None:
+        """One more record: its row, as `row` makes it, and its text."""
+        if not self._first:
+            self._text = text
         if len(self._first) < ROWS:
             self._first.append(told)
         self._endings["divided" if told["spans"] else _ending(told)] += 1
@@ -72,30 +79,75 @@ class Told:
         self._nodes += len(told["spans"] or ())
 
     def table(self, title: str) -> Group | None:
-        """The table and the lines below it; None when there were no rows."""
+        """The table and the lines below it; None when there were no records."""
         if not self._first:
             return None
-        shape = Table(title=title, title_justify="left", title_style="bold")
-        shape.add_column("record", overflow="fold")
-        for heading in ("characters", "nodes", "tokens a node", "characters a node"):
-            shape.add_column(heading, justify="right", no_wrap=True)
-        for told in self._first:
-            spans = told["spans"] or ()
-            shape.add_row(
-                Text(shown(str(told["id"]))),
-                f"{told['length']:,}",
-                _ending(told) if not spans else str(len(spans)),
-                _range([span["token_count"] for span in spans]),
-                _range([span["end"] - span["start"] for span in spans]),
-            )
-        more = self._endings.total() - len(self._first)
-        left_out = [Text(f"… and {more:,} more records; --json PATH writes every one")] if more else []
-        return Group(shape, *left_out, Text(self._summary()))
+        records = self._endings.total()
+        if records == 1 and self._nodes:
+            (only,) = self._first
+            shape, more = _spans(only, self._text, title), _more(self._nodes - ROWS, "node")
+        else:
+            shape, more = _records(self._first, title), _more(records - ROWS, "record")
+        return Group(shape, *more, Text(self._summary()))
 
     def _summary(self) -> str:
         parts = [f"{count:,} {ending}" for ending, count in sorted(self._endings.items())]
         cost = f"; {self._measured / self._length:.2f} characters measured per character" if self._length else ""
-        return f"{self._endings.total():,} records: {', '.join(parts)}; {self._nodes:,} nodes{cost}"
+        records, nodes = counted(self._endings.total(), "record"), counted(self._nodes, "node")
+        return f"{records}: {', '.join(parts)}; {nodes}{cost}"
+
+
+def _records(rows: Sequence[dict[str, Any]], title: str) -> Table:
+    shape = _table(title)
+    shape.add_column("record", overflow="fold")
+    for heading in ("characters", "nodes", "tokens a node", "characters a node"):
+        shape.add_column(heading, justify="right", no_wrap=True)
+    for told in rows:
+        spans = told["spans"] or ()
+        shape.add_row(
+            Text(shown(str(told["id"]))),
+            f"{told['length']:,}",
+            _ending(told) if not spans else f"{len(spans):,}",
+            _range([span["token_count"] for span in spans]),
+            _range([span["end"] - span["start"] for span in spans]),
+        )
+    return shape
+
+
+def _spans(told: dict[str, Any], text: str, title: str) -> Table:
+    shape = _table(f"{shown(str(told['id']))}, {counted(told['length'], 'character')}; {title}")
+    for heading in ("node", "start", "end", "tokens"):
+        shape.add_column(heading, justify="right", no_wrap=True)
+    for heading in ("begins", "ends"):
+        shape.add_column(heading, overflow="fold")
+    for span in told["spans"][:ROWS]:
+        node = text[span["start"] : span["end"]]
+        numbers = (f"{span[name]:,}" for name in ("index", "start", "end", "token_count"))
+        shape.add_row(*numbers, Text("".join(_glimpse(node))), Text("".join(_glimpse(node[::-1])[::-1])))
+    return shape
+
+
+def _table(title: str) -> Table:
+    return Table(title=Text(title), title_justify="left", title_style="bold")
+
+
+def _more(left_out: int, what: str) -> list[Text]:
+    if left_out <= 0:
+        return []
+    return [Text(f"… and {counted(left_out, f'more {what}')}; --json PATH writes every one")]
+
+
+def _glimpse(characters: Iterable[str]) -> list[str]:
+    """The first of the characters, as shown, that take no more than `_GLIMPSE` columns."""
+    pieces: list[str] = []
+    room = _GLIMPSE
+    for character in characters:
+        piece = shown(character)
+        room -= cell_len(piece)
+        if room < 0:
+            break
+        pieces.append(piece)
+    return pieces
 
 
 def _ending(told: dict[str, Any]) -> str:

@@ -21,6 +21,11 @@ def shown(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def counted(number: int, what: str) -> str:
+    """`1 node`, `2 nodes`."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
 def write_text(path: str, text: str) -> None:
     """Write `text` to stdout for `-`, else to the file `path`: written aside and renamed, so it is never seen in part.
 

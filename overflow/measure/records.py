@@ -22,7 +22,7 @@ _NUL_SHARE = 10
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A text, where it was read (a path, `-` for stdin, file:line), and the `id` that its JSONL line gives it, if any."""
+    """A text, where it was read (a path, `-` for stdin, file:line), and the `id` that its JSONL line gives it."""
 
     where: str
     text: str

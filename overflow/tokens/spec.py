@@ -13,7 +13,20 @@ EXAMPLES = (
     "e5, wordllama, wordllama@256, hf:tokenizer.json@512, http://127.0.0.1:8401, tei:http://127.0.0.1:8080, words@40"
 )
 
-_SYNTHETIC = ("words", "chars", "bytes")
+#: What each synthetic window counts. Counterexamples name them all, and a person must be able to divide under one.
+SYNTHETIC = {
+    "words": "1 a word",
+    "chars": "1 a character",
+    "bytes": "1 a byte of UTF-8",
+    "triples": "1 an ASCII character, 3 any other",
+    "visible": "1 a character that is no white space",
+    "phrases": "1 for 3 words",
+    "pairs": "1 for 2 neighbours whose code points have an even sum",
+    "pairs_from_end": "as pairs, paired from the end of the text",
+    "word_ends": "1 a character, 1 more where a word ends",
+    "even_words": "1 a word of even length, 1 a character of any other",
+    "halves": "1 for 2 characters in a text of even length, else 1 each",
+}
 
 
 @contextmanager
@@ -58,10 +71,12 @@ def parse_window(spec: str) -> TokenWindow:
         from overflow.tokens.wordllama import WordllamaWindow
 
         return WordllamaWindow(_window(number, spec)) if at else WordllamaWindow()
-    if kind in _SYNTHETIC and at:
+    if kind in SYNTHETIC and at:
         from overflow.tokens.synthetic import SyntheticWindow
 
-        return SyntheticWindow(kind, _window(number, spec))
+        # As the window names itself: `words@9+2` is 9 tokens, 2 of which are special ones.
+        room, plus, special = number.partition("+")
+        return SyntheticWindow(kind, _window(room, spec), special_tokens=_window(special, spec) if plus else 0)
     raise InputError(f"{spec!r} names no window; examples: {EXAMPLES}")
 
 

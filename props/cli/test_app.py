@@ -97,7 +97,7 @@ def test_a_stderr_that_cannot_be_written_changes_no_exit_code(where: str) -> Non
     """What cannot be told is left out."""
     assert shell(f"overflow divide missing.txt {where}") == (2, "", "")
     code, out, _ = shell(f"overflow divide a.txt --window words@3 {where}")
-    assert (code, out.splitlines()[-1][:10]) == (0, "1 records:")
+    assert (code, out.splitlines()[-1][:9]) == (0, "1 record:")
 
 
 def test_a_closed_stdin_is_one_line() -> None:

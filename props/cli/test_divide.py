@@ -16,7 +16,7 @@ from overflow.cli import main
 from overflow.division import divide
 from overflow.embedding.script import Script
 from overflow.embedding.server import ScriptedServer
-from overflow.tokens.synthetic import SyntheticWindow
+from overflow.tokens.synthetic import KINDS, SyntheticWindow
 
 WORDS = "one two three four. Five six seven"
 
@@ -163,6 +163,50 @@ def test_the_table_has_a_row_a_record(run: Run) -> None:
     # By the rule: "one two ", "three four.", " Five six seven".
     assert [cell.strip() for cell in red.split("│")[2:6]] == ["34", "3", "2–3", "8–15"]
     assert ended.lines[-1].startswith("2 records: 1 divided, 1 fits; 3 nodes; ")
+
+
+def test_a_single_record_is_told_by_its_spans(run: Run) -> None:
+    """One line a span: index, start, end, tokens, and what the span begins and ends with."""
+    Path("a.txt").write_text("one two three four.\nFive six seventy-seventh", encoding="utf-8")
+    ended = run("divide", "a.txt", "--window", "words@3")
+    cells = [[cell.strip() for cell in line.split("│")[1:7]] for line in ended.lines if "│" in line]
+    # By the rule; 16 columns of either end.
+    assert cells == [
+        ["0", "0", "8", "2", "one two", "one two"],
+        ["1", "8", "20", "2", "three four.\\n", "three four.\\n"],
+        ["2", "20", "44", "3", "Five six seventy", "seventy-seventh"],
+    ]
+    assert ended.lines[0].strip() == "a.txt, 44 characters; reference, words@3"
+
+
+def test_a_window_of_a_counterexample_divides(run: Run) -> None:
+    """`--window word_ends@4+1` is what a counterexample calls its window, and the help says what it counts."""
+    Path("a.txt").write_text("ab cd ef", encoding="utf-8")
+    (row,) = run("divide", "a.txt", "--window", "word_ends@4+1", "--json", "-").rows()
+    assert row["window"] == 4
+    assert all(span["token_count"] <= 4 for span in row["spans"])
+    told = run("divide", "--help").lines
+    for kind in KINDS:
+        assert any(line.split()[:1] == [kind] and len(line.split()) > 2 for line in told), kind
+    assert max(map(len, told)) <= 80
+
+
+def test_a_span_is_glimpsed_in_columns(run: Run) -> None:
+    """A wide character takes two, and what is not printable is spelled out whole or not at all."""
+    Path("a.txt").write_text("語" * 30 + "\x1b" * 30, encoding="utf-8")
+    ended = run("divide", "a.txt", "--window", "chars@30")
+    first, second = ([cell.strip() for cell in line.split("│")[5:7]] for line in ended.lines if "│" in line)
+    assert first == ["語" * 8, "語" * 8]
+    assert second == ["\\x1b" * 4, "\\x1b" * 4]
+
+
+def test_many_spans_of_a_single_record_are_cut(run: Run) -> None:
+    """The first 50 have a line; how many have none is said."""
+    Path("a.txt").write_text("word " * 51, encoding="utf-8")
+    ended = run("divide", "a.txt", "--window", "words@1")
+    assert len([line for line in ended.lines if "│" in line]) == 50
+    assert ended.lines[-2] == "… and 1 more node; --json PATH writes every one"
+    assert ended.lines[-1].startswith("1 record: 1 divided; 51 nodes; ")
 
 
 def test_a_long_table_is_cut_and_its_totals_are_not(run: Run) -> None:

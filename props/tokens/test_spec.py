@@ -6,7 +6,8 @@ import pytest
 
 from overflow.errors import InputError
 from overflow.tokens.report import TokenWindow
-from overflow.tokens.spec import EXAMPLES, opened_window, parse_window
+from overflow.tokens.spec import EXAMPLES, SYNTHETIC, opened_window, parse_window
+from overflow.tokens.synthetic import KINDS, SyntheticWindow
 
 
 @pytest.mark.parametrize(
@@ -30,6 +31,22 @@ def test_a_spec_names_its_window(spec: str, name: str) -> None:
         assert isinstance(window, TokenWindow)
         assert window.name == name
         assert window.prefix_safe
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("special_tokens", [0, 2])
+def test_a_window_of_a_counterexample_is_a_spec(kind: str, special_tokens: int) -> None:
+    """What a counterexample calls its window is what `--window` takes, special tokens included."""
+    window = SyntheticWindow(kind, 7, special_tokens=special_tokens)
+    again = parse_window(window.name)
+    assert again.name == window.name
+    assert again.prefix_safe == window.prefix_safe
+    assert again.measure(["ab cde f"]) == window.measure(["ab cde f"])
+
+
+def test_every_synthetic_window_is_told() -> None:
+    """The help has a line for each."""
+    assert list(SYNTHETIC) == list(KINDS)
 
 
 def test_a_file_takes_its_own_window_or_the_one_given(wordpiece_file: Path) -> None:
@@ -64,7 +81,10 @@ def test_a_path_may_hold_an_at_sign(wordpiece_file: Path, tmp_path: Path) -> Non
         "words@many",
         "words@10000000000",
         "wordllama@0",
-        "pairs@3",
+        "pairs",
+        "pairs@3+",
+        "pairs@3+x",
+        "unknown",
         "ftp://example.org",
     ],
 )
