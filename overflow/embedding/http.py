@@ -11,18 +11,17 @@ import numpy as np
 from overflow.embedding.embedder import Embedded, Vectors
 from overflow.embedding.unit import unit_rows
 from overflow.errors import UnavailableError
+from overflow.tokens.answer import json_object
 from overflow.tokens.batches import batches
+from overflow.tokens.client import BehindServer
+from overflow.tokens.endpoint import Call
 from overflow.tokens.foreign import checked_reports
 from overflow.tokens.http import measure_over
 from overflow.tokens.report import TokenReport
-from overflow.tokens.transport import BehindServer, Call, json_object
 
 
 class EmbeddingClient(BehindServer):
-    """An Embedder behind one server; close it, or use it as a context manager.
-
-    `token` None is that of the environment variable OVERFLOW_TOKEN. `timeout` is in seconds.
-    """
+    """An Embedder behind one server; close it, or use it as a context manager."""
 
     @property
     def url(self) -> str:

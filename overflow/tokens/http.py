@@ -6,22 +6,14 @@ observed".
 """
 
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Self
 
+from overflow.tokens.answer import Answer, json_object
 from overflow.tokens.batches import Batch, batches
+from overflow.tokens.client import BehindServer, BehindServerAsync
+from overflow.tokens.endpoint import Call
 from overflow.tokens.foreign import checked_reports
 from overflow.tokens.report import TokenReport
-from overflow.tokens.transport import (
-    RETRY_DELAYS,
-    TIMEOUT,
-    Answer,
-    AsyncTransport,
-    BehindServer,
-    Call,
-    Transport,
-    json_object,
-)
+from overflow.tokens.transport import Transport
 
 _PATH = "/count_tokens"
 
@@ -39,10 +31,7 @@ def _reports(answer: Answer, batch: Batch, url: str) -> list[TokenReport | None]
 
 
 class HttpWindow(BehindServer):
-    """A TokenWindow behind one server; close it, or use it as a context manager.
-
-    `token` None is that of the environment variable OVERFLOW_TOKEN. `timeout` is in seconds.
-    """
+    """A TokenWindow behind one server; close it, or use it as a context manager."""
 
     prefix_safe = True
 
@@ -64,21 +53,15 @@ def measure_over(transport: Transport, texts: Sequence[str]) -> list[TokenReport
     return reports
 
 
-class AsyncHttpWindow:
+class AsyncHttpWindow(BehindServerAsync):
     """HttpWindow whose measuring is awaited; close it with `aclose`, or use it as an async context manager."""
 
     prefix_safe = True
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        token: str | None = None,
-        timeout: float = TIMEOUT,
-        retry_delays: Sequence[float] = RETRY_DELAYS,
-    ) -> None:
-        self._transport = AsyncTransport(url, token=token, timeout=timeout, retry_delays=retry_delays)
-        self.name = self._transport.url
+    @property
+    def name(self) -> str:
+        """The server's address."""
+        return self._transport.url
 
     async def measure(self, texts: Sequence[str]) -> list[TokenReport | None]:
         """One report a text, in order; raises InputError for a text no request can carry, else UnavailableError."""
@@ -86,14 +69,3 @@ class AsyncHttpWindow:
         for batch, call in _calls(texts):
             reports += _reports(await self._transport.call(call), batch, self._transport.url)
         return reports
-
-    async def aclose(self) -> None:
-        await self._transport.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()

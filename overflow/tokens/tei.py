@@ -9,12 +9,15 @@ division".
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from overflow.errors import InputError, UnavailableError
+from overflow.tokens.answer import json_list, json_object
 from overflow.tokens.batches import MAX_TEXTS, Batch, batches
+from overflow.tokens.client import BehindServer
+from overflow.tokens.endpoint import Call
 from overflow.tokens.foreign import checked_report
 from overflow.tokens.report import TokenReport
-from overflow.tokens.transport import RETRY_DELAYS, TIMEOUT, BehindServer, Call, json_list, json_object
 
 _TOKENIZE = "/tokenize"
 _CHARACTERS_PER_TOKEN = 250
@@ -35,23 +38,15 @@ class _Facts:
 class TeiWindow(BehindServer):
     """A TokenWindow behind one server; close it, or use it as a context manager.
 
-    `token` None is that of the environment variable OVERFLOW_TOKEN. `timeout` is in seconds. The server is asked for
-    its window once, at the first measuring.
+    The server is asked for its window once, at the first measuring.
     """
 
     prefix_safe = True
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        token: str | None = None,
-        timeout: float = TIMEOUT,
-        retry_delays: Sequence[float] = RETRY_DELAYS,
-    ) -> None:
-        super().__init__(url, token=token, timeout=timeout, retry_delays=retry_delays)
-        self.name = f"tei:{self._transport.url}"
-        self._known: _Facts | None = None
+    @property
+    def name(self) -> str:
+        """What names it on the command line."""
+        return f"tei:{self._transport.url}"
 
     def measure(self, texts: Sequence[str]) -> list[TokenReport | None]:
         """One report a text, in order, none unknown.
@@ -59,9 +54,7 @@ class TeiWindow(BehindServer):
         Raises InputError for a lone surrogate and for a text longer than the server takes, UnavailableError when there
         is no answer or a wrong one.
         """
-        if self._known is None:
-            self._known = self._ask()
-        facts = self._known
+        facts = self._facts
         longest = facts.window * _CHARACTERS_PER_TOKEN
         for index, text in enumerate(texts):
             if len(text) > longest:
@@ -73,7 +66,8 @@ class TeiWindow(BehindServer):
         reports = iter(self._reports(filled, facts))
         return [next(reports) if text else self._report(text, [None] * facts.empty_count, facts) for text in texts]
 
-    def _ask(self) -> _Facts:
+    @cached_property
+    def _facts(self) -> _Facts:
         source = self._transport.url + "/info"
         info = json_object(self._transport.call(Call("/info", None, repeatable=True)), source)
         window = _positive(info, "max_input_length", source)

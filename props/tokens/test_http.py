@@ -10,16 +10,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
+import httpcore
 import pytest
 
 from overflow.embedding.script import Reply, Request, Script
 from overflow.embedding.server import ScriptedServer
 from overflow.embedding.wordllama import wordllama_vectors
 from overflow.errors import HarnessError, InputError, UnavailableError
+from overflow.tokens.deadline import DeadlineStream
+from overflow.tokens.endpoint import Call, Clock, Endpoint
 from overflow.tokens.http import AsyncHttpWindow, HttpWindow
 from overflow.tokens.report import TokenReport
 from overflow.tokens.synthetic import SyntheticWindow
-from overflow.tokens.transport import AsyncTransport, Call, Transport
+from overflow.tokens.transport import AsyncTransport, Transport
 
 MIB = 1024 * 1024
 BACK_TO_BACK = (0.0, 0.0)
@@ -268,7 +271,7 @@ def test_one_client_serves_many_threads(server: ScriptedServer) -> None:
 
 
 class Streamer(socketserver.StreamRequestHandler):
-    """Reads a request and answers 200 with `head`, then `chunk` again and again until the client has gone."""
+    """Reads a request and answers 200, then `head`, then `chunk` again and again until the client has gone."""
 
     head = b""
     chunk = b""
@@ -281,7 +284,7 @@ class Streamer(socketserver.StreamRequestHandler):
                 length = int(line.split(b":")[1])
         self.rfile.read(length)
         with contextlib.suppress(OSError):
-            self.wfile.write(b"HTTP/1.1 200 OK\r\n" + self.head + b"\r\n")
+            self.wfile.write(b"HTTP/1.1 200 OK\r\n" + self.head)
             while True:
                 self.wfile.write(self.chunk)
                 type(self).sent += len(self.chunk)
@@ -300,19 +303,20 @@ def streaming(head: bytes, chunk: bytes) -> Iterator[tuple[str, type[Streamer]]]
             thread.join()
 
 
-def called(url: str, clock: Callable[[], float], timeout: float) -> list[str]:
+def called(url: str, clock: Clock, timeout: float) -> list[str]:
     """What each transport, the blocking and the awaited, says of one call that fails."""
     call = Call("/count_tokens", b"{}", repeatable=True)
+    endpoint = Endpoint(url, "", timeout, (0.1, 0.4), clock)
 
     async def awaited() -> None:
-        transport = AsyncTransport(url, timeout=timeout, clock=clock)
+        transport = AsyncTransport(endpoint)
         try:
             await transport.call(call)
         finally:
             await transport.aclose()
 
     said: list[str] = []
-    transport = Transport(url, timeout=timeout, clock=clock)
+    transport = Transport(endpoint)
     for make in (lambda: transport.call(call), lambda: asyncio.run(awaited())):
         with pytest.raises(UnavailableError) as caught:
             make()
@@ -323,7 +327,7 @@ def called(url: str, clock: Callable[[], float], timeout: float) -> list[str]:
 
 def test_an_answer_without_end_is_given_up() -> None:
     """Past 64 MiB, by both clients, and little more than that is read."""
-    with streaming(b"", b" " * MIB) as (url, handler):
+    with streaming(b"\r\n", b" " * MIB) as (url, handler):
         said = called(url, time.monotonic, 60.0)
         assert said == [f"{url}/count_tokens answered more than 67,108,864 bytes; is it the right server?"] * 2
         # What lies in the buffers of two sockets has been sent too.
@@ -332,23 +336,51 @@ def test_an_answer_without_end_is_given_up() -> None:
 
 def test_a_compressed_answer_is_not_unpacked() -> None:
     """It was not asked for, and its size would be known too late."""
-    with streaming(b"Content-Encoding: gzip\r\n", gzip.compress(b" " * MIB)) as (url, _):
+    with streaming(b"Content-Encoding: gzip\r\n\r\n", gzip.compress(b" " * MIB)) as (url, _):
         assert (
             called(url, time.monotonic, 60.0)
             == [f"{url}/count_tokens answered in the encoding 'gzip', not asked for"] * 2
         )
 
 
-def test_an_answer_that_comes_in_drops_is_given_up() -> None:
-    """Bytes keep coming, and yet the time of the whole call ends; a clock of the test's own tells it."""
+class Ticking:
+    """A clock of the test's own: a second passes each time it is looked at."""
 
-    class Clock:
-        now = 0.0
+    def __init__(self) -> None:
+        self.now = 0.0
 
-        def __call__(self) -> float:
-            self.now += 1.0
-            return self.now
+    def __call__(self) -> float:
+        self.now += 1.0
+        return self.now
 
-    with streaming(b"Content-Length: 1000000000\r\n", b" ") as (url, _):
-        said = called(url, Clock(), 20.0)
+
+@pytest.mark.parametrize("part", ["head", "body"])
+def test_an_answer_that_comes_in_drops_is_given_up(part: str) -> None:
+    """A byte at a time keeps coming, of the head or of the body, and yet the time of the whole call ends."""
+    head = b"X: " if part == "head" else b"Content-Length: 1000000000\r\n\r\n"
+    with streaming(head, b"x") as (url, _):
+        said = called(url, Ticking(), 20.0)
         assert said == [f"{url}/count_tokens did not answer in time; give it more time or smaller texts"] * 2
+
+
+class Late(httpcore.MockStream):
+    """A connection on which nothing arrives before its time is over; it keeps how long it was waited for."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.waited: list[float | None] = []
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        self.waited.append(timeout)
+        return b"x" * min(max_bytes, 1)
+
+
+def test_each_wait_is_as_long_as_what_is_left_of_the_whole() -> None:
+    """Not as long as the whole again: the last of many drops could come as late as twice the time."""
+    late, clock = Late(), Ticking()
+    stream = DeadlineStream(late, clock)
+    for _ in range(4):
+        stream.read(10, timeout=4.5)
+    with pytest.raises(httpcore.ReadTimeout):
+        stream.read(10, timeout=4.5)
+    assert late.waited == [3.5, 2.5, 1.5, 0.5]
