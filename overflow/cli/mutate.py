@@ -1,0 +1,164 @@
+"""`overflow mutate`: break a subject in many ways, one at a time, and demand that exactly the named laws notice.
+
+It wires a catalogue of mutants and the saboteurs to the gate, and prints what that says. DESIGN.md, "Command line".
+"""
+
+import json
+import os
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from overflow.cli.output import require_writable, write_text
+from overflow.contract.laws import all_laws
+from overflow.contract.saboteurs import SABOTEURS
+from overflow.errors import InputError
+from overflow.gate import report
+from overflow.gate.mutants import Catalogue, load
+from overflow.gate.run import Breaking, Gate
+from overflow.gate.verdict import LawResult, Verdict
+
+_EXAMPLES = """
+\b
+Examples:
+  overflow mutate                                    every named mutant of the reference, and every saboteur
+  overflow mutate --mutant union-nodes               one of them
+  overflow mutate --mutant list                      their names, and the laws each turns red
+  overflow mutate --subject mypkg.adapter:Store      the saboteurs around your own system
+  overflow mutate --subject mypkg.adapter:Store --mutants mutants.toml
+                                                     and named mutants of its sources
+  overflow mutate --html power.html --junit out.xml  the power matrix as a page, and a report for CI
+"""
+
+#: Columns of a table that goes to a file or a pipe, where there is no terminal to ask.
+_FILE_WIDTH = 120
+
+#: Where the reference's mutants lie in a checkout.
+_CATALOGUE = Path("mutation", "mutants.toml")
+
+
+@click.command(epilog=_EXAMPLES)
+@click.option("--subject", default="reference", show_default=True, help="NAME, module:Class or cmd:COMMAND LINE.")
+@click.option("--mutants", type=click.Path(dir_okay=False), metavar="FILE", help="Named mutants of its sources (TOML).")
+@click.option("--mutant", "names", multiple=True, metavar="NAME", help="Only this mutant or saboteur; may be repeated.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the generated examples.")
+@click.option("--workers", type=click.IntRange(1), help="Processes side by side; one a processor if left out.")
+@click.option("--html", type=click.Path(dir_okay=False), help="Write the power matrix as a page.")
+@click.option("--junit", type=click.Path(dir_okay=False), help="Write a JUnit report.")
+@click.option(
+    "--json", "json_path", type=click.Path(dir_okay=False, allow_dash=True), help="Write the verdicts (- for stdout)."
+)
+def mutate(
+    subject: str,
+    mutants: str | None,
+    names: Sequence[str],
+    seed: int,
+    workers: int | None,
+    html: str | None,
+    junit: str | None,
+    json_path: str | None,
+) -> int:
+    """Break a memory store in many ways, and demand that the laws which must notice go red, and no others.
+
+    Exits 0 when every mutant and saboteur ends as expected, 1 when one does not or the laws are red before anything is
+    broken, 2 on bad usage, 3 when the subject is not available.
+    """
+    laws = {law.id: law.name for law in all_laws()}
+    catalogue = _catalogue(subject, mutants, list(laws))
+    breakings = _breakings(catalogue)
+    if "list" in names:
+        _list(breakings)
+        return 0
+    breakings = _chosen(breakings, names)
+    for path in (html, junit, json_path):
+        require_writable(path)
+    started = time.monotonic()
+    gate = Gate(subject, catalogue, python=sys.executable, seed=seed, workers=workers or os.cpu_count() or 1)
+    with gate, _Progress(len(breakings)) as progress:
+        baseline = gate.baseline()
+        red = [result for result in baseline if result.state in ("red", "broken")]
+        verdicts = [] if red else gate.break_each(_askable(breakings, baseline), progress.ended)
+    if json_path != "-":
+        out = Console() if sys.stdout.isatty() else Console(width=_FILE_WIDTH)
+        for result in red:
+            out.print(Text(f"the laws are red before anything is broken: {result.law}: {result.reason}", "red"))
+        out.print(report.tables(list(laws), verdicts))
+        out.print(report.explanations(verdicts, shlex.join(_again(subject, mutants, seed))))
+        out.print(report.summary(verdicts, time.monotonic() - started))
+    if html is not None:
+        write_text(html, report.page(subject, laws, baseline, verdicts))
+    if junit is not None:
+        write_text(junit, report.junit(verdicts))
+    if json_path is not None:
+        write_text(json_path, json.dumps(report.as_json("red" if red else "green", verdicts), indent=1) + "\n")
+    return 0 if verdicts and all(verdict.passes for verdict in verdicts) else 1
+
+
+def _catalogue(subject: str, mutants: str | None, laws: Sequence[str]) -> Catalogue | None:
+    """The mutants of the subject's sources; the reference's own lie in a checkout, another's are where it says."""
+    if mutants is not None:
+        return load(Path(mutants), laws)
+    return load(_CATALOGUE, laws) if subject == "reference" and _CATALOGUE.is_file() else None
+
+
+def _breakings(catalogue: Catalogue | None) -> list[Breaking]:
+    mutants = catalogue.mutants if catalogue is not None else ()
+    return [
+        *(Breaking(each.name, "source", each.breaks, each.red, each) for each in mutants),
+        *(Breaking(each.name, "saboteur", each.breaks, each.expected, None) for each in SABOTEURS.values()),
+    ]
+
+
+def _chosen(breakings: list[Breaking], names: Sequence[str]) -> list[Breaking]:
+    known = {each.name for each in breakings}
+    if unknown := [name for name in names if name not in known]:
+        raise InputError(f"no mutant or saboteur is called {unknown[0]!r}; --mutant list names them")
+    return [each for each in breakings if not names or each.name in names]
+
+
+def _askable(breakings: list[Breaking], baseline: Sequence[LawResult]) -> list[Breaking]:
+    """The breakings that this subject can be asked about, each with the laws that it can be asked for."""
+    asked = frozenset(result.law for result in baseline if result.state != "skipped")
+    kept = [
+        replace(each, expected=each.expected & asked)
+        for each in breakings
+        if not each.expected or each.expected & asked
+    ]
+    if not kept:
+        reasons = sorted({result.reason or "" for result in baseline if result.state == "skipped"})
+        raise InputError(f"the laws that would notice cannot be asked of this subject: {'; '.join(reasons)}")
+    return kept
+
+
+def _list(breakings: list[Breaking]) -> None:
+    width = max(len(each.name) for each in breakings)
+    for each in breakings:
+        click.echo(f"{each.name:{width}}  {' '.join(sorted(each.expected)) or 'stays green'}: {each.breaks}")
+
+
+def _again(subject: str, mutants: str | None, seed: int) -> list[str]:
+    words = ["overflow", "mutate", "--subject", subject, "--seed", str(seed)]
+    return words + (["--mutants", mutants] if mutants else [])
+
+
+class _Progress(Progress):
+    """A bar on a terminal; without one a plain line a verdict, so that a log shows that the run is alive."""
+
+    def __init__(self, total: int) -> None:
+        self._errors = Console(stderr=True)
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        super().__init__(*columns, console=self._errors, transient=True, disable=not self._errors.is_terminal)
+        self._bar = self.add_task("the laws on the subject unbroken", total=total)
+
+    def ended(self, verdict: Verdict) -> None:
+        self.update(self._bar, advance=1, description=verdict.name)
+        if not self._errors.is_terminal:
+            click.echo(f"{verdict.name}: {verdict.outcome.replace('_', ' ')}, {verdict.seconds:.0f} s", err=True)

@@ -1,0 +1,68 @@
+"""The process in which one mutant or saboteur meets every law; it prints each law's result as a line of JSON.
+
+It is started on a copy of the sources, looks no further than a verdict needs (no shrinking), and judges nothing.
+DESIGN.md, principle 4.
+"""
+
+import json
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from hypothesis import Phase
+
+import overflow
+from overflow.contract.laws import all_laws
+from overflow.contract.runner import Profile, Runner
+from overflow.contract.saboteurs import sabotaged
+from overflow.embedding.wordllama import wordllama_vectors
+from overflow.errors import HarnessError
+from overflow.subjects.registry import subject_factory
+
+_PHASES = (Phase.explicit, Phase.generate)
+
+#: For a law that has to go red: the examples after which it counts as green. The first that fails ends it.
+FINDING = Profile("finding", 200, 0.0, 12, _PHASES)
+
+#: For a law that has to stay green.
+LOOKING = Profile("looking", 10, 0.3, 12, _PHASES)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What one process does. `package` is the folder that the package under test must have been imported from."""
+
+    subject: str
+    saboteur: str | None
+    expected: tuple[str, ...]
+    seed: int
+    package: str | None
+
+
+def run(job: Job) -> None:
+    """Print the result of every law; HarnessError when the subject cannot be opened."""
+    factory = subject_factory(job.subject)
+    if job.saboteur is not None:
+        factory = sabotaged(job.saboteur, factory)
+    with Runner(factory, wordllama_vectors) as runner:
+        for law in all_laws():
+            profile = FINDING if law.id in job.expected else LOOKING
+            print(json.dumps(asdict(runner.check(law, profile, job.seed)), default=str), flush=True)
+
+
+def main(argument: str) -> int:
+    """Run the job that `argument` is in JSON; the exit code of DESIGN.md, with one line on stderr."""
+    job = Job(**json.loads(argument))
+    if job.package is not None and Path(overflow.__file__).parent != Path(job.package):
+        print(f"imported from {Path(overflow.__file__).parent}, not from the copy {job.package}", file=sys.stderr)
+        return 2
+    try:
+        run(job)
+    except HarnessError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,103 @@
+"""The gate's verdicts as JSON, as tables for a terminal, as JUnit and as a page. Pure functions; nothing is decided."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from overflow.gate.power import power
+from overflow.gate.verdict import LawResult, Verdict
+
+
+def as_json(baseline: str, verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """The object of DESIGN.md, "Command line"; times are seconds."""
+    return {
+        "baseline": baseline,
+        "mutants": [
+            {
+                "name": verdict.name,
+                "kind": verdict.kind,
+                "expected": sorted(verdict.expected),
+                "red": sorted(verdict.red),
+                "outcome": verdict.outcome,
+                "seconds": round(verdict.seconds, 3),
+                "reason": verdict.reason,
+            }
+            for verdict in verdicts
+        ],
+    }
+
+
+def tables(laws: Sequence[str], verdicts: Sequence[Verdict]) -> Group:
+    """Each verdict, then the power of each law."""
+    each = Table(title="mutants and saboteurs", title_justify="left")
+    each.add_column("name", no_wrap=True)
+    each.add_column("outcome", no_wrap=True)
+    each.add_column("red", overflow="fold")
+    each.add_column("breaks", overflow="fold")
+    for verdict in verdicts:
+        style = "green" if verdict.passes else "bold red"
+        red = " ".join(_ordered(laws, verdict.red)) or ("stays green" if verdict.passes else "")
+        # Untrusted text stays text: no markup is read in it.
+        each.add_row(Text(verdict.name), Text(verdict.outcome.replace("_", " "), style), red, Text(verdict.breaks))
+    catches = Table(title="power", title_justify="left")
+    catches.add_column("law", no_wrap=True)
+    catches.add_column("caught", justify="right")
+    catches.add_column("alone")
+    for law in power(laws, verdicts):
+        catches.add_row(law.law, str(len(law.caught)), Text(", ".join(law.alone)))
+    return Group(each, catches)
+
+
+def explanations(verdicts: Sequence[Verdict], again: str) -> Group:
+    """Why each verdict that does not pass does not, and the command that shows it again (`again` with its name)."""
+    lines = [
+        f"{v.name}: {v.outcome.replace('_', ' ')}: {v.reason}\n  again: {again} --mutant {v.name}"
+        for v in verdicts
+        if not v.passes
+    ]
+    return Group(*(Text(line) for line in lines))
+
+
+def summary(verdicts: Sequence[Verdict], seconds: float) -> Text:
+    """One line: how many ended how, and how long it took (seconds)."""
+    outcomes = Counter(verdict.outcome.replace("_", " ") for verdict in verdicts)
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common())
+    passes = bool(verdicts) and all(verdict.passes for verdict in verdicts)
+    return Text(f"{counts or 'nothing to break'}; {seconds:.0f} s", "green" if passes else "red")
+
+
+def junit(verdicts: Sequence[Verdict]) -> str:
+    """One JUnit test suite, a case a mutant or saboteur; every outcome but the expected one is a failure."""
+    suite = ET.Element("testsuite", name="overflow.mutate", tests=str(len(verdicts)))
+    suite.set("failures", str(sum(not verdict.passes for verdict in verdicts)))
+    for verdict in verdicts:
+        case = ET.SubElement(suite, "testcase", classname=f"overflow.mutate.{verdict.kind}", name=verdict.name)
+        case.set("time", f"{verdict.seconds:.3f}")
+        if not verdict.passes:
+            failure = ET.SubElement(case, "failure", message=f"{verdict.outcome}: {verdict.reason}")
+            failure.text = f"{verdict.breaks}\nexpected {sorted(verdict.expected)}, red {sorted(verdict.red)}"
+    return ET.tostring(suite, encoding="unicode", xml_declaration=True)
+
+
+def page(subject: str, laws: Mapping[str, str], baseline: Sequence[LawResult], verdicts: Sequence[Verdict]) -> str:
+    """The power matrix as a page of its own, that opens without a network; `laws` gives each law its name."""
+    environment = Environment(loader=PackageLoader("overflow.gate", "."), autoescape=True, undefined=StrictUndefined)
+    return environment.get_template("page.html").render(
+        subject=subject,
+        laws=list(laws),
+        names=laws,
+        skipped={result.law: result.reason for result in baseline if result.state == "skipped"},
+        verdicts=verdicts,
+        powers=power(list(laws), verdicts),
+        passed=sum(verdict.passes for verdict in verdicts),
+    )
+
+
+def _ordered(laws: Sequence[str], some: frozenset[str]) -> list[str]:
+    return [law for law in laws if law in some]

@@ -1,0 +1,72 @@
+"""What the gate says of one mutant or saboteur: the laws that went red, and whether they are those that had to.
+
+Only a violation of a law is red. A crash, a lost subject, or a law that found nothing to be asked about is neither red
+nor green, and no mutant passes by it. DESIGN.md, principle 4 and "Command line" (`overflow mutate`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Kind = Literal["source", "saboteur"]
+Outcome = Literal["as_expected", "survived", "wrong_red", "broken", "stale", "timeout"]
+
+
+@dataclass(frozen=True, slots=True)
+class LawResult:
+    """How one law ended: `state` is green, red, skipped, or broken for what proves nothing; `reason` says why."""
+
+    law: str
+    state: Literal["green", "red", "skipped", "broken"]
+    reason: str | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One mutant or saboteur. `asked` are the laws that could be asked, `reason` is for people; times are seconds."""
+
+    name: str
+    kind: Kind
+    breaks: str
+    expected: frozenset[str]
+    red: frozenset[str]
+    asked: frozenset[str]
+    outcome: Outcome
+    reason: str | None
+    seconds: float
+
+    @property
+    def passes(self) -> bool:
+        return self.outcome == "as_expected"
+
+
+def law_result(result: dict[str, Any]) -> LawResult:
+    """From a result as `overflow check --json` prints it."""
+    state: Literal["green", "red", "skipped", "broken"]
+    if result["status"] == "skipped":
+        state = "skipped"
+    elif result["status"] == "holds":
+        state = "green"
+    else:
+        # Violated without a counterexample: too few examples divided, or what the law is about never happened.
+        state = "broken" if result["error"] or result["counterexample"] is None else "red"
+    return LawResult(result["invariant"], state, result["reason"], result["seconds"])
+
+
+def judged(expected: frozenset[str], results: Sequence[LawResult]) -> tuple[Outcome, str | None]:
+    """The outcome of a whole run of the laws, and why when it is not the expected one."""
+    red = {result.law for result in results if result.state == "red"}
+    broken = [result for result in results if result.state == "broken"]
+    if broken:
+        return "broken", f"{broken[0].law}: {broken[0].reason}"
+    if red == expected:
+        return "as_expected", None
+    if not red:
+        return "survived", f"no law went red; {_named(expected)} had to"
+    parts = [f"{_named(expected - red)} stayed green" if expected - red else "", f"{_named(red - expected)} went red"]
+    return "wrong_red", "; ".join(parts if red - expected else parts[:1])
+
+
+def _named(laws: Sequence[str] | set[str] | frozenset[str]) -> str:
+    return ", ".join(sorted(laws))
