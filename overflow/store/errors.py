@@ -23,6 +23,10 @@ class NotAStoreError(StoreInputError):
     """The file is no SQLite database, is damaged, or holds tables of something else."""
 
 
+class DamagedStoreError(StoreInputError):
+    """Something that is derived from the records is missing, or the lexical index is damaged: repair mends it."""
+
+
 class ReadOnlyStoreError(StoreInputError):
     """The database, or its directory, cannot be written."""
 
@@ -45,6 +49,12 @@ class StoreFullError(UnavailableError):
 
 _NAMED: dict[int, tuple[type[StoreInputError | UnavailableError], str]] = {
     sqlite3.SQLITE_NOTADB: (NotAStoreError, "is not a SQLite database; give the path of a store, or a new one"),
+    # Statements are constants of this package, so that one SQLite cannot run is one without its table.
+    sqlite3.SQLITE_ERROR: (DamagedStoreError, "has not all of its tables ({error}); run repair, or open it again"),
+    sqlite3.SQLITE_CORRUPT_VTAB: (
+        DamagedStoreError,
+        "has a damaged lexical index; run repair, or import an export into a new store",
+    ),
     sqlite3.SQLITE_CORRUPT: (NotAStoreError, "is damaged; restore it, or import an export into a new store"),
     sqlite3.SQLITE_CANTOPEN: (NotAStoreError, "cannot be opened; check that its directory exists and can be written"),
     sqlite3.SQLITE_READONLY: (ReadOnlyStoreError, "is read-only; make it and its directory writable"),
@@ -58,13 +68,14 @@ _NAMED: dict[int, tuple[type[StoreInputError | UnavailableError], str]] = {
 
 @contextmanager
 def named_errors(path: str) -> Iterator[None]:
-    """Turn SQLite's errors about the file at `path` into named ones; an error in a statement passes as it is."""
+    """Turn SQLite's errors about the database at `path` into named ones; a misuse of the connection passes as it is."""
     try:
         yield
     except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0)
         # The low byte is the primary code: SQLITE_READONLY_DIRECTORY is a kind of SQLITE_READONLY.
-        named = _NAMED.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+        named = _NAMED.get(code) or _NAMED.get(code & 0xFF)
         if named is None:
             raise
         kind, what = named
-        raise kind(f"{path} {what}") from error
+        raise kind(f"{path} {what.format(error=error)}") from error

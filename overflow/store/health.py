@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from overflow.store import failures, node_set, schema
 from overflow.store.database import Database
+from overflow.store.errors import DamagedStoreError, ReadOnlyStoreError
 from overflow.store.model import Model, Shape
 from overflow.store.node_set import Verdict, verdict
 from overflow.store.records import Ref, Text, is_time, refs_of
@@ -25,11 +26,13 @@ FINDINGS = (
     "other_window",  # cut against another window
     "other_vectors",  # nodes whose vectors differ in length, have not the model's, or are not finite
     "needless_nodes",  # of a record that fits
-    "orphan_nodes",  # of a record that is not there
+    "orphan_rows",  # nodes, digests, tasks or failures of a record that is not there
     "missing_vectors",  # a record without a finite vector of the current model, of its length
     "stale_vectors",  # made of another text
     "stale_index",  # the lexical index holds another text, or a record that is not there
+    "damaged_index",  # the lexical index contradicts itself
     "missing_triggers",  # a trigger is missing, or is another
+    "missing_tables",  # a table or view is missing, and nothing else was looked at
     "unreadable_text",  # * a BLOB, or no UTF-8: read with U+FFFD
     "empty_text",  # * the store takes none, so that an export leaves it out
     "odd_columns",  # * an axis that is no text in UTF-8, or a time that is no finite number
@@ -47,6 +50,8 @@ _RECORD = (
 )
 ORPHANS = (
     "SELECT parent_kind, parent_id FROM record_nodes UNION SELECT parent_kind, parent_id FROM node_sets"
+    " UNION SELECT parent_kind, parent_id FROM record_vectors UNION SELECT parent_kind, parent_id FROM failures"
+    " UNION SELECT kind, id FROM tasks"
     " EXCEPT SELECT kind, id FROM records ORDER BY 1, 2"
 )
 _STALE_INDEX = (
@@ -56,6 +61,12 @@ _STALE_INDEX = (
     " WHERE s.kind = 'ep' AND f.text IS NOT s.text"
     " UNION SELECT 'mem', rowid FROM memories_fts WHERE rowid NOT IN (SELECT id FROM memories)"
     " UNION SELECT 'ep', rowid FROM episodes_fts WHERE rowid NOT IN (SELECT id FROM episodes) ORDER BY 1, 2"
+)
+
+
+_CHECK_INDEX = (
+    "INSERT INTO memories_fts (memories_fts) VALUES ('integrity-check')",
+    "INSERT INTO episodes_fts (episodes_fts) VALUES ('integrity-check')",
 )
 
 
@@ -86,21 +97,40 @@ def examine(database: Database, model: Model) -> Examination:
     """One health check. A server that is away makes tokens unknown, and no error."""
     model.refresh()
     scan = _Scan(model, model.known_name(), model.shape())
+    if schema.missing_tables(database):
+        return scan.examination({"missing_tables": ()})
     for kind, identifier in database.rows(_RECORDS):
         scan.record(database, Ref(kind, identifier))
     scan.measure()
     orphans = refs_of(database.rows(ORPHANS))
-    stale_index = refs_of(database.rows(_STALE_INDEX))
+    is_damaged = _index_is_damaged(database)
     undividable = {ref for ref in failures.undividable(database) if ref in scan.missing}
     scan.add(
         "undividable", *sorted(undividable | {ref for ref in scan.missing if scan.reports[ref].window_end_char == 0})
     )
-    scan.add("orphan_nodes", *orphans)
-    scan.add("stale_index", *stale_index)
+    scan.add("orphan_rows", *orphans)
+    if not is_damaged:
+        scan.add("stale_index", *refs_of(database.rows(_STALE_INDEX)))
     findings = {kind: tuple(scan.findings[kind]) for kind in FINDINGS if kind in scan.findings}
+    if is_damaged:
+        findings["damaged_index"] = ()
     if schema.faulty_triggers(database):
         findings["missing_triggers"] = ()
-    return Examination(Health(tuple(scan.missing), findings), scan.digests, scan.reports, scan.name, scan.shape)
+    return scan.examination(findings)
+
+
+def _index_is_damaged(database: Database) -> bool:
+    """Whether a lexical index contradicts itself, as FTS5 says; False where that cannot be asked."""
+    try:
+        # FTS5 takes the question as an INSERT, which changes nothing and needs the write lock all the same.
+        with database.transaction():
+            for statement in _CHECK_INDEX:
+                database.write(statement)
+    except DamagedStoreError:
+        return True
+    except ReadOnlyStoreError:
+        pass
+    return False
 
 
 @dataclass(slots=True)
@@ -114,6 +144,9 @@ class _Scan:
     findings: dict[str, list[Ref]] = field(default_factory=dict)
     unmeasured: dict[Ref, Text] = field(default_factory=dict)
     divided: set[Ref] = field(default_factory=set)
+
+    def examination(self, findings: dict[str, tuple[Ref, ...]]) -> Examination:
+        return Examination(Health(tuple(self.missing), findings), self.digests, self.reports, self.name, self.shape)
 
     def add(self, kind: str, *refs: Ref) -> None:
         if refs:

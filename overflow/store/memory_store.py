@@ -160,6 +160,8 @@ class MemoryStore:
 
     def contents(self, ref: Ref, scope: Scope, node: int | None = None) -> str | None:
         """A record's text, or one node's; None when `scope` does not hold it, or it has no such node now."""
+        if node is not None:
+            self._model.refresh()
         model = None if node is None else self._model.known_name()
         return reconstruct.contents(self._database, ref, scope, node, model)
 
@@ -223,7 +225,8 @@ class MemoryStore:
         require_unicode([query])
         if not query:
             return None
-        name, (answer,) = self._model.embed_named([query])
-        if name is None or not isinstance(answer, Embedding):
+        embedded = self._model.embed_now(query)
+        if embedded is None:
             return None
+        name, answer = embedded
         return QueryVector(answer.vector, name, None if answer.report is None else answer.report.window)

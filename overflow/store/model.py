@@ -43,9 +43,9 @@ class Model:
     """An embedder whose identity is kept until `refresh`; '' is the name of a model that states none.
 
     An answer to /embed does not carry the identity. `embed_named` asks for it again when an answer's shape is another
-    than the last one's, and repair, drain and every build ask in any case. What none of it can see is a model that took
-    the place of one with equal dimensions and window since the name was last learnt: until it is learnt again, vectors
-    get the older name, and are found as another model's then, unless the older model is back by that time.
+    than the last one's; reads, repair, drain and every build ask in any case. What a write cannot see is a model that
+    took the place of one with equal dimensions and window since the name was last learnt: until it is learnt again, the
+    records' vectors get the older name, and are found as another model's then, unless the older one is back by then.
     """
 
     def __init__(self, embedder: Embedder) -> None:
@@ -98,6 +98,23 @@ class Model:
         if seen not in (None, self._seen):
             self.refresh()
         return self._name, answers
+
+    def embed_now(self, text: str) -> tuple[str, Embedding] | None:
+        """The text's vector with the name of the model that made it; None when either cannot be had now.
+
+        The identity is asked anew: who compares with stored vectors must not take another model's for this one's.
+        """
+        for _ in range(2):
+            name = self.known_name()
+            if name is None:
+                return None
+            (answer,) = self.embed_each([text])
+            if not isinstance(answer, Embedding):
+                return None
+            self.refresh()
+            if self.is_still(name):
+                return name, answer
+        return None
 
     def embed_each(self, texts: Sequence[str]) -> list[Embedding | HarnessError]:
         """Vector and report of each text, or why it has none."""

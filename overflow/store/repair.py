@@ -4,7 +4,6 @@ It never modifies a record's text or lock, so it covers locked records; a missin
 section 3: "One run builds at most 50 records, divided and embedded before the write lock is taken".
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from overflow.division import TokensUnknownError
@@ -42,7 +41,9 @@ _REINDEX = {
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """One run: records that got nodes, builds that failed, node sets taken away, vectors and index entries renewed."""
+    """One run: records that got nodes, builds that failed, records (or orphans) that lost their rows, vectors and index
+    entries renewed.
+    """
 
     built: int
     failed: int
@@ -56,7 +57,7 @@ def repair(database: Database, model: Model) -> Repaired:
     schema.ensure(database)
     found = examine(database, model)
     removed = _remove(database, found)
-    indexed = _reindex(database, found.health.findings.get("stale_index", ()))
+    indexed = _reindex(database, found)
     built, failed = _build(database, model, found)
     embedded = _embed(database, model, found)
     return Repaired(built, failed, removed, embedded, indexed)
@@ -66,7 +67,7 @@ def _remove(database: Database, found: Examination) -> int:
     """Node sets that nothing will replace, or that must not stay until something does."""
     findings = found.health.findings
     named = {ref for kind in ("edited_nodes", "stale_nodes", "needless_nodes") for ref in findings.get(kind, ())}
-    orphans = findings.get("orphan_nodes", ())
+    orphans = findings.get("orphan_rows", ())
     if not named and not orphans:
         return 0
     removed = 0
@@ -97,7 +98,10 @@ def _is_current(database: Database, ref: Ref, text: Text, found: Examination) ->
     return now is Verdict.CURRENT
 
 
-def _reindex(database: Database, refs: Sequence[Ref]) -> int:
+def _reindex(database: Database, found: Examination) -> int:
+    if "damaged_index" in found.health.findings:
+        return schema.make_indexes_anew(database)
+    refs = found.health.findings.get("stale_index", ())
     if refs:
         with database.transaction():
             for ref in refs:

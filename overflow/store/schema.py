@@ -20,6 +20,13 @@ VERSION = 2
 #: What the memories themselves are in. Everything else of the schema is derived from them and made anew when missing.
 _RECORD_TABLES = ("memories", "episodes")
 _INDEXES = ("memories_fts", "episodes_fts")
+#: The tables FTS5 keeps behind each, from its documentation.
+_INDEX_PARTS = ("data", "idx", "content", "docsize", "config")
+#: What kind.sql is run with, once for each kind of record.
+_KINDS = (
+    {"{table}": "memories", "{text}": "content", "{kind}": "mem"},
+    {"{table}": "episodes", "{text}": "summary", "{kind}": "ep"},
+)
 
 # What SQLite makes by itself, the tables behind a full-text index included, is no object of the schema.
 _OBJECTS = (
@@ -69,16 +76,47 @@ def ensure(database: Database) -> None:
         for statement in _statements():
             database.write(statement)
         if version < VERSION or not stored.keys() >= {*_INDEXES}:
-            for statement in _FILL_INDEX:
-                database.write(statement)
+            _fill_indexes(database)
         if version != VERSION:
             database.write(f"PRAGMA user_version = {VERSION}")
+
+
+def make_indexes_anew(database: Database) -> int:
+    """Put new lexical indexes in the place of what is there; returns how many records they hold."""
+    with database.transaction():
+        try:
+            # DROP TABLE would ask the damaged index first, which may not even come to life.
+            database.write("PRAGMA writable_schema = ON")
+            for name in _INDEXES:
+                database.write("DELETE FROM sqlite_master WHERE name = ?", (name,))
+        finally:
+            database.write("PRAGMA writable_schema = RESET")
+        for name in _INDEXES:
+            for part in _INDEX_PARTS:
+                database.write(f"DROP TABLE IF EXISTS {name}_{part}")
+        for statement in _statements():
+            database.write(statement)
+        return _fill_indexes(database)
+
+
+def missing_tables(database: Database) -> list[str]:
+    """The tables of the schema that are missing, and the views that are missing or are not what they should be."""
+    stored = _stored(database)
+    return [
+        name
+        for name, made in _schema().items()
+        if (made.type == "table" and name not in stored) or (made.type == "view" and stored.get(name) != made)
+    ]
 
 
 def faulty_triggers(database: Database) -> list[str]:
     """The triggers of the schema that are missing, or are not what they should be."""
     stored = _stored(database)
     return [name for name, made in _schema().items() if made.type == "trigger" and stored.get(name) != made]
+
+
+def _fill_indexes(database: Database) -> int:
+    return sum(database.write(statement).rowcount for statement in _FILL_INDEX)
 
 
 def _whole(stored: dict[str, Made]) -> bool:
@@ -133,19 +171,29 @@ def _faults(database: Database, stored: dict[str, Made]) -> Iterator[str]:
 
 @cache
 def _statements() -> tuple[str, ...]:
-    found, statement = [], ""
-    for line in (files("overflow.store") / "schema.sql").read_text("utf-8").splitlines(keepends=True):
+    shared, of_each = ((files("overflow.store") / name).read_text("utf-8") for name in ("schema.sql", "kind.sql"))
+    return (*_split(shared), *(statement for names in _KINDS for statement in _split(_filled(of_each, names))))
+
+
+def _filled(sql: str, names: dict[str, str]) -> str:
+    for placeholder, name in names.items():
+        sql = sql.replace(placeholder, name)
+    return sql
+
+
+def _split(sql: str) -> Iterator[str]:
+    statement = ""
+    for line in sql.splitlines(keepends=True):
         if statement or not line.startswith(("--", "\n")):
             statement += line
         if statement and sqlite3.complete_statement(statement):
-            found.append(statement.strip())
+            yield statement.strip()
             statement = ""
-    return tuple(found)
 
 
 @cache
 def _schema() -> dict[str, Made]:
-    """Every object of schema.sql by its name, as a database that has just been made holds it."""
+    """Every object of the schema by its name, as a database that has just been made holds it."""
     found = {}
     with closing(sqlite3.connect(":memory:")) as memory:
         for statement in _statements():

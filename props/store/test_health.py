@@ -74,30 +74,51 @@ DAMAGE = {
     ),
     "a record deleted": (
         "DELETE FROM memories WHERE id = 1",
-        {"orphan_nodes", "stale_index", "missing_triggers"},
+        {"orphan_rows", "stale_index", "missing_triggers"},
         False,
     ),
     "nodes of nothing": (
         "INSERT INTO record_nodes VALUES ('note', 7, 0, 0, 5, 2, 4, x'00', 'tiny-1')",
-        {"orphan_nodes"},
+        {"orphan_rows"},
         False,
     ),
     "nodes of a kind that is no UTF-8": (
         "INSERT INTO record_nodes VALUES (CAST(x'ff' AS TEXT), 1, 0, 0, 5, 2, 4, x'00', 'tiny-1')",
-        {"orphan_nodes"},
+        {"orphan_rows"},
         False,
     ),
     "nodes of a kind that is a blob": (
         "INSERT INTO record_nodes VALUES (x'6d656d', 1, 0, 0, 5, 2, 4, x'00', 'tiny-1')",
-        {"orphan_nodes"},
+        {"orphan_rows"},
         False,
     ),
     "nodes of an id that is no number": (
         "INSERT INTO record_nodes VALUES ('mem', 'abc', 0, 0, 5, 2, 4, x'00', 'tiny-1')",
-        {"orphan_nodes"},
+        {"orphan_rows"},
         False,
     ),
-    "digests of nothing": ("INSERT INTO node_sets VALUES ('mem', 9, 'x', 'y')", {"orphan_nodes"}, False),
+    "digests of nothing": ("INSERT INTO node_sets VALUES ('mem', 9, 'x', 'y')", {"orphan_rows"}, False),
+    "a vector's digest of nothing": ("INSERT INTO record_vectors VALUES ('mem', 9, 'x')", {"orphan_rows"}, False),
+    "a task of nothing": ("INSERT INTO tasks (type, kind, id) VALUES ('nodes', 'mem', 9)", {"orphan_rows"}, False),
+    "a failure of nothing": (
+        "INSERT INTO failures VALUES ('nodes', 'mem', 9, 1, 0, 'x')",
+        {"orphan_rows"},
+        False,
+    ),
+    "an index emptied inside": ("DELETE FROM memories_fts_data WHERE id > 10", {"damaged_index"}, False),
+    "an index without its structure": ("DELETE FROM memories_fts_data", {"damaged_index"}, False),
+    "an index overwritten inside": (
+        "UPDATE episodes_fts_data SET block = zeroblob(4) WHERE id > 10",
+        {"damaged_index"},
+        False,
+    ),
+    "an index of another text": (
+        "UPDATE memories_fts_content SET c0 = 'ghosts' WHERE id = 1",
+        {"damaged_index"},
+        False,
+    ),
+    "an index without sizes": ("DROP TABLE memories_fts_docsize", {"damaged_index"}, False),
+    "an index without terms": ("DROP TABLE episodes_fts_idx", {"damaged_index"}, False),
     "a vector lost": ("UPDATE memories SET embedding = NULL WHERE id = 1", {"missing_vectors"}, False),
     "a vector of another model": (
         "UPDATE memories SET embedding_model = 'other' WHERE id = 1",
@@ -162,7 +183,7 @@ def test_each_kind_of_damage_is_named_and_mended(bench, damage):
 def test_every_kind_of_finding_is_tested():
     named = set().union(*(kinds for _, kinds, _ in DAMAGE.values()))
     elsewhere = {"other_model", "other_window", "other_vectors", "unreadable_text", "unknown_tokens", "undividable"}
-    elsewhere |= {"empty_text", "odd_columns"}
+    elsewhere |= {"empty_text", "odd_columns", "missing_tables"}
     assert named | elsewhere == set(FINDINGS)
 
 

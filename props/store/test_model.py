@@ -139,6 +139,35 @@ def test_a_model_of_the_same_shape_is_known_from_the_next_look_on(bench, look):
     assert store.check_health() == CALM
 
 
+@pytest.mark.parametrize("later", [0, 1])
+def test_a_read_never_compares_with_vectors_of_another_model(bench, later):
+    """Section 4: nodes of another model are missing, from the first read on, though nothing else tells them apart.
+
+    Also when the other model comes between the vector and the name: then the vector is asked for again.
+    """
+    store = bench.open()
+    ref = store.store(LONG, Scope()).ref
+    store.drain()
+    assert store.quote(ref, "nine", Scope()).node is not None
+    asked = []
+
+    def swap(what, _texts):
+        asked.append(what)
+        if len(asked) > later:
+            bench.embedder.name = "tiny-2"
+
+    bench.embedder.before = swap
+    assert store.quote(ref, "nine", Scope()).node is None
+    assert (store.contents(ref, Scope(), 0), store.contents(ref, Scope())) == (None, LONG)
+    bench.embedder.name = "tiny-1"
+    bench.embedder.before = lambda *_: None
+    assert store.contents(ref, Scope(), 0) is not None
+    bench.embedder.name = "tiny-2"
+    assert store.contents(ref, Scope(), 0) is None
+    store.repair()
+    assert store.quote(ref, "nine", Scope()).node is not None
+
+
 @pytest.mark.parametrize("answer", [{"count": 2**63}, {"count": 10**30}, {"fill": np.nan}, {"fill": np.inf}])
 def test_an_answer_that_cannot_be_stored_is_none(bench, answer):
     """As when the server is away: the record is kept without a vector, and mended when the answers are."""

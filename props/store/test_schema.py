@@ -1,20 +1,26 @@
 """Creation, migration and what cannot be opened: sections 1 and 4, and "Bad input" of issue 2."""
 
+import json
 import re
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from overflow.errors import InputError, UnavailableError
-from overflow.store import MemoryStore, Scope, schema
+from overflow.store import Health, MemoryStore, Ref, Scope, schema
 from overflow.store.errors import (
+    DamagedStoreError,
     NewerSchemaError,
     NotAStoreError,
     ReadOnlyStoreError,
     StoreBusyError,
     StoreFullError,
 )
+from overflow.store.queue import LEASE
+from props.store.conftest import Bench
 
 #: Section 1 of the design, column for column: name, type, NOT NULL, default, place in the primary key.
 RECORD_NODES = [
@@ -173,6 +179,63 @@ DERIVED = {
 LONG = "one two three four five six seven. "
 
 
+@pytest.mark.parametrize("name", [name for name, kind in DERIVED.items() if kind != "INDEX" and kind != "TRIGGER"])
+def test_what_is_dropped_from_an_open_store_is_named_until_repair(bench: Bench, name: str) -> None:
+    """Each read and write works, or says that repair mends it; health names what is gone; nothing is half-written."""
+    store, raw = bench.open(), bench.raw()
+    ref = store.store(LONG, Scope()).ref
+    store.drain()
+    raw.execute(f"DROP {DERIVED[name]} {name}")
+    before = raw.execute("SELECT * FROM memories").fetchall()
+    calls: list[Callable[[], object]] = [
+        lambda: store.recall("three", Scope(), 3),
+        lambda: store.reconstruct("three", Scope(), 3),
+        lambda: store.quote(ref, "three", Scope()),
+        lambda: store.contents(ref, Scope(), 0),
+        lambda: store.export(bench.path("out.jsonl")),
+        lambda: store.store(LONG, Scope()),
+        lambda: store.update(ref, LONG + "more"),
+        lambda: store.delete(ref),
+        store.drain,
+    ]
+    refused = [error for call in calls if (error := _refusal(call)) is not None]
+    assert refused
+    assert all("run repair" in error and name in error for error in refused)
+    if len(refused) == len(calls):
+        assert raw.execute("SELECT * FROM memories").fetchall() == before
+    assert store.check_health() == Health((), {"missing_tables": ()})
+    store.repair()
+    assert "missing_tables" not in store.check_health().findings
+    assert store.store("short", Scope()).ref.kind == "mem"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM memories_fts_data",
+        "DELETE FROM memories_fts_config",
+        "DROP TABLE memories_fts_data",
+        "DROP TABLE memories_fts_content",
+        "DROP TABLE memories_fts_config",
+    ],
+)
+def test_a_lexical_index_damaged_while_the_store_was_closed_is_mended(bench: Bench, damage: str) -> None:
+    """It may not even open: words are refused with the way out, health names it, repair makes it anew."""
+    with bench.open() as store:
+        ref = store.store(LONG, Scope()).ref
+        store.drain()
+    bench.raw().execute(damage)
+    store = bench.open()
+    with pytest.raises(DamagedStoreError, match="run repair"):
+        store.update(ref, LONG + "more")
+    assert store.check_health() == Health((), {"damaged_index": ()})
+    assert store.repair().indexed == 1
+    assert store.check_health() == Health((), {})
+    bench.embedder.away = True
+    assert [hit.ref for hit in store.recall("three four", Scope(), 5)] == [ref]
+    store.update(ref, LONG + "more")
+
+
 @pytest.mark.parametrize("reopened", [True, False])
 @pytest.mark.parametrize("name", DERIVED)
 def test_whatever_is_derived_is_made_anew_when_it_is_missing(bench, name, reopened):
@@ -224,30 +287,77 @@ def test_a_locked_database_is_named(bench):
     assert store.store("text", Scope()).ref.id == 1
 
 
-def test_a_full_disk_is_named_and_leaves_nothing_half_written(bench):
-    store = bench.open(factory=_small_disk)
+def _import_file(bench: Bench) -> str:
+    path = Path(bench.path("in.jsonl"))
+    path.write_text("".join(json.dumps({"kind": "mem", "text": f"{LONG}{number} " * 99}) + "\n" for number in range(9)))
+    return str(path)
 
-    def fill():
-        for _ in range(1_000):
-            store.store("some words " * 400, Scope())
 
-    with pytest.raises(StoreFullError, match="disk is full"):
-        fill()
-    raw = bench.raw()
-    kept = raw.execute("SELECT count(*) FROM memories").fetchone()[0]
-    assert 0 < kept < 1_000
-    assert raw.execute("SELECT count(*) FROM memories_fts").fetchone() == (kept,)
-    assert raw.execute("SELECT count(*) FROM tasks").fetchone() == (kept,)
+#: Every write, each larger than the space that is left: on a store with memory 1, long and divided, and 2, not built.
+WRITES: dict[str, Callable[[Bench, MemoryStore], object]] = {
+    "store": lambda _, store: store.store("some words " * 400, Scope()),
+    "archive_episode": lambda _, store: store.archive_episode("some words " * 400, Scope()),
+    "update": lambda _, store: store.update(Ref("mem", 1), "other words " * 400),
+    "delete": lambda _, store: store.delete(Ref("mem", 1)),
+    "lock": lambda _, store: store.lock(Ref("mem", 1), True),
+    "import": lambda bench, store: store.import_(_import_file(bench)),
+    "drain": lambda _, store: store.drain(),
+    "repair": lambda _, store: store.repair(),
+}
+TABLES = ("memories", "episodes", "record_nodes", "node_sets", "record_vectors", "failures", "memories_fts")
+
+
+def _with_two_records(bench: Bench) -> None:
+    with bench.open() as store:
+        store.store(LONG * 20, Scope())
+        store.drain()
+        store.store(LONG * 400, Scope())
+
+
+def _contents(raw: sqlite3.Connection) -> list[list[tuple[object, ...]]]:
+    return [raw.execute(f"SELECT * FROM {table}").fetchall() for table in TABLES]
+
+
+@pytest.mark.parametrize("write", [name for name in WRITES if name not in ("delete", "lock")])
+def test_a_full_disk_is_named_and_leaves_nothing_half_written(bench: Bench, write: str) -> None:
+    """Whatever is written: what was there is there, the store can be read, and with space again it goes on."""
+    _with_two_records(bench)
+    full: list[sqlite3.Connection] = []
+
+    def small_disk(path: str, **options: Any) -> sqlite3.Connection:
+        connection = sqlite3.Connection(path, **options)
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+        full.append(connection)
+        return connection
+
+    store, raw = bench.open(factory=small_disk), bench.raw()
+    before = _contents(raw)
+    with pytest.raises(StoreFullError, match=r"disk is full; nothing of this write was kept"):
+        WRITES[write](bench, store)
+    assert _contents(raw) == before
     assert raw.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    assert store.recall("three four", Scope(), 5)
+    full[0].execute("PRAGMA max_page_count = 1000000")
+    bench.clock.now += LEASE
+    WRITES[write](bench, store)
+    store.drain()
+    assert store.check_health() == Health((), {})
 
 
-def test_a_read_only_database_is_named_and_still_read(bench):
-    bench.open().store("a few words", Scope())
-    store = bench.open(factory=_read_only)
-    assert [hit.ref.id for hit in store.recall("words", Scope(), 5)] == [1]
+@pytest.mark.parametrize("write", WRITES)
+def test_a_read_only_database_is_named_and_still_read(bench: Bench, write: str) -> None:
+    """Every read answers, every write says what is wrong, and nothing changes."""
+    _with_two_records(bench)
+    store, raw = bench.open(factory=_read_only), bench.raw()
+    before = _contents(raw)
     with pytest.raises(ReadOnlyStoreError, match="is read-only") as raised:
-        store.store("more", Scope())
+        WRITES[write](bench, store)
     assert isinstance(raised.value, InputError)
+    assert _contents(raw) == before
+    assert store.recall("three four", Scope(), 5)
+    assert store.quote(Ref("mem", 1), "three", Scope()).node is not None
+    assert store.check_health() == Health((Ref("mem", 2),), {})
 
 
 def test_a_missing_or_altered_trigger_is_made_anew_on_open(bench):
@@ -290,6 +400,14 @@ def test_a_failed_open_leaves_no_half_made_schema(bench):
     assert number > 30
 
 
+def _refusal(call: Callable[[], object]) -> str | None:
+    try:
+        call()
+    except DamagedStoreError as error:
+        return str(error)
+    return None
+
+
 def _complete(bench):
     bench.open("complete.db")
     return bench.raw("complete.db").execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
@@ -297,12 +415,6 @@ def _complete(bench):
 
 def _impatient(path, **options):
     return sqlite3.Connection(path, **(options | {"timeout": 0}))
-
-
-def _small_disk(path, **options):
-    connection = sqlite3.Connection(path, **options)
-    connection.execute("PRAGMA max_page_count = 150")
-    return connection
 
 
 def _read_only(path, **options):

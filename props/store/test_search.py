@@ -177,8 +177,8 @@ def test_no_read_touches_a_node_or_writes(bench):
     for text in (LONG, "short"):
         store.store(text, HERE)
     store.drain()
-    changes = bench.raw().execute("PRAGMA data_version")
-    before = changes.fetchone()
+    raw = bench.raw()
+    before = raw.execute("PRAGMA data_version").fetchone()
     statements.clear()
     store.recall("seven eight", HERE, 5)
     assert statements
@@ -187,8 +187,10 @@ def test_no_read_touches_a_node_or_writes(bench):
     store.quote(Ref("mem", 1), "seven", HERE)
     store.contents(Ref("mem", 1), HERE, 0)
     store.check_health()
-    assert not [sql for sql in statements if sql.split()[0] not in ("SELECT", "BEGIN", "COMMIT", "PRAGMA", "--")]
-    assert bench.raw().execute("PRAGMA data_version").fetchone() == before
+    # FTS5 takes a question as an INSERT.
+    asked = [sql for sql in statements if "integrity-check" not in sql]
+    assert not [sql for sql in asked if sql.split()[0] not in ("SELECT", "BEGIN", "COMMIT", "PRAGMA", "--")]
+    assert raw.execute("PRAGMA data_version").fetchone() == before
 
 
 def test_nodes_change_no_score(bench):

@@ -1,7 +1,6 @@
 """Export and import: whole or not at all, without nodes, and the same records again."""
 
 import json
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 
 from overflow.errors import InputError
 from overflow.store import Health, Ref, Scope
-from overflow.store.errors import StoreInputError
+from overflow.store.errors import DamagedStoreError, StoreInputError
 from overflow.store.records import LENGTH_LIMIT
 
 LONG = "one two three four five six seven eight nine. "
@@ -118,7 +117,7 @@ def test_an_export_that_fails_leaves_the_older_file(bench):
     before = target.read_bytes()
     bench.raw().execute("DROP VIEW records")
     names = sorted(path.name for path in bench.directory.iterdir())
-    with pytest.raises(sqlite3.OperationalError, match="records"):
+    with pytest.raises(DamagedStoreError, match="records"):
         store.export(str(target))
     assert target.read_bytes() == before
     assert sorted(path.name for path in bench.directory.iterdir()) == names

@@ -62,9 +62,7 @@ def test_whatever_sql_changes_a_record_its_nodes_go_and_its_index_follows(bench,
     for index in ("memories_fts", "episodes_fts"):
         raw.execute(f"INSERT INTO {index} ({index}) VALUES ('integrity-check')")
     store.drain()
-    assert not {"orphan_nodes", "edited_nodes", "stale_nodes", "stale_index"}.intersection(
-        store.check_health().findings
-    )
+    assert not {"orphan_rows", "edited_nodes", "stale_nodes", "stale_index"}.intersection(store.check_health().findings)
     store.repair()
     health = store.check_health()
     assert (health.missing_nodes, set(health.findings) - {"unreadable_text"}) == ((), set())
