@@ -1,35 +1,8 @@
-"""A small WordPiece `tokenizer.json`, trained from the standard library's documentation: no vocabulary is committed."""
+"""Real texts for the tests of tokenizers: the standard library's documentation."""
 
 import pydoc_data.topics
-from pathlib import Path
 
 import pytest
-from hypothesis import settings
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
-
-# The first example of many a test loads a model; no test here is about time.
-settings.register_profile("patient", settings(), deadline=None)
-settings.load_profile("patient")
-
-
-@pytest.fixture(scope="session")
-def wordpiece_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """BERT-like, with 2 special tokens a text; the file itself truncates to 64 tokens and pads every batch."""
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer()
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
-    trainer = trainers.WordPieceTrainer(vocab_size=1500, special_tokens=special, show_progress=False)
-    tokenizer.train_from_iterator(pydoc_data.topics.topics.values(), trainer)
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        special_tokens=[(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")],
-    )
-    tokenizer.enable_truncation(64)
-    tokenizer.enable_padding(length=100)
-    path = tmp_path_factory.mktemp("wordpiece") / "tokenizer.json"
-    tokenizer.save(str(path))
-    return path
 
 
 @pytest.fixture(scope="session")

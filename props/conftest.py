@@ -1,4 +1,8 @@
-"""A small WordPiece `tokenizer.json`, trained from the standard library's documentation: no vocabulary is committed."""
+"""What the tests of several parts share: a small WordPiece `tokenizer.json`, trained from the standard library's
+documentation, so that no vocabulary is committed.
+
+It knows no part of the package. DESIGN.md, "Layout": `props/`.
+"""
 
 import pydoc_data.topics
 from pathlib import Path
@@ -14,7 +18,7 @@ settings.load_profile("patient")
 
 @pytest.fixture(scope="session")
 def wordpiece_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """BERT-like, with 2 special tokens a text."""
+    """BERT-like, with 2 special tokens a text; the file itself truncates to 64 tokens and pads every batch."""
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -25,6 +29,8 @@ def wordpiece_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         single="[CLS] $A [SEP]",
         special_tokens=[(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")],
     )
+    tokenizer.enable_truncation(64)
+    tokenizer.enable_padding(length=100)
     path = tmp_path_factory.mktemp("wordpiece") / "tokenizer.json"
     tokenizer.save(str(path))
     return path
