@@ -25,6 +25,7 @@ from overflow.gate import report
 from overflow.gate.mutants import Catalogue, load
 from overflow.gate.run import Breaking, Gate
 from overflow.gate.verdict import LawResult, Verdict
+from overflow.subjects.registry import subject_factory
 
 _EXAMPLES = """
 \b
@@ -80,6 +81,7 @@ def mutate(
     breakings = _chosen(breakings, names)
     for path in (html, junit, json_path):
         require_writable(path)
+    subject_factory(subject)  # What is no subject is told here, and not by the first process that meets it.
     started = time.monotonic()
     gate = Gate(subject, catalogue, python=sys.executable, seed=seed, workers=workers or os.cpu_count() or 1)
     with gate, _Progress(len(breakings)) as progress:

@@ -1,0 +1,198 @@
+"""The gate from end to end, on a small subject of a package of its own, and on a law that was weakened by hand."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import overflow
+from overflow.contract.laws import all_laws
+from overflow.gate import run
+from overflow.gate.mutants import Mutant, load
+from overflow.gate.run import Breaking, Gate
+from overflow.gate.trees import copied
+
+#: A store that divides as it writes, keeps all in memory, and so has little to be asked.
+TOY = """
+from overflow.contract.subject import Node, Ref, Stored
+from overflow.division import divide
+from overflow.errors import HarnessError
+from overflow.tokens.http import HttpWindow
+
+class Store:
+    name, version = "toy", "1"
+
+    def open(self, directory, embedding_url):
+        self.texts, self.spans, self.window = {}, {}, HttpWindow(embedding_url)
+
+    def close(self):
+        self.window.close()
+
+    def store(self, text, scope):
+        ref = Ref("mem", len(self.texts) + 1)
+        self.texts[ref] = text
+        try:
+            self.spans[ref] = divide(text, self.window).spans
+        except HarnessError:
+            self.spans[ref] = ()
+        return Stored(ref, None)
+
+    def text(self, ref):
+        return self.texts.get(ref)
+
+    def nodes(self, ref):
+        spans = self.spans[ref]
+        return [Node(i, s.start, s.end, s.token_count, s.window, b"", "") for i, s in enumerate(spans)]
+"""
+MUTANTS = """
+package = "toy"
+[[mutant]]
+name = "lost-end"
+breaks = "The last node is left out."
+red = ["4"]
+file = "__init__.py"
+find = "in enumerate(spans)]"
+replace = "in enumerate(spans[:-1] if len(spans) > 2 else spans)]"
+[[mutant]]
+name = "nothing"
+breaks = "Nothing."
+red = []
+file = "__init__.py"
+find = '"toy", "1"'
+replace = '"toy", "2"'
+[[mutant]]
+name = "named-wrongly"
+breaks = "The token count is one too high, which is no matter of the partition."
+red = ["4"]
+file = "__init__.py"
+find = "s.token_count,"
+replace = "s.token_count + 1,"
+[[mutant]]
+name = "survives"
+breaks = "Nothing that is noticed."
+red = ["3"]
+file = "__init__.py"
+find = "spans = self.spans[ref]"
+replace = "spans = list(self.spans[ref])"
+[[mutant]]
+name = "raises"
+breaks = "It crashes."
+red = ["4"]
+file = "__init__.py"
+find = "return self.texts.get(ref)"
+replace = "return self.texts[ref][10**9]"
+[[mutant]]
+name = "gone"
+breaks = "Its text is not there any more."
+red = ["4"]
+file = "__init__.py"
+find = "no such text"
+replace = ""
+"""
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    """A folder to import the package `toy` from, with its mutants beside it."""
+    (tmp_path / "toy").mkdir()
+    (tmp_path / "toy" / "__init__.py").write_text(TOY)
+    (tmp_path / "mutants.toml").write_text(MUTANTS)
+    return tmp_path
+
+
+def mutate(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of `overflow mutate`, with `folder` among the places to import from."""
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    command = [sys.executable, "-m", "overflow", "mutate", *arguments]
+    ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return ran.returncode, ran.stdout, ran.stderr
+
+
+def test_each_outcome_on_a_third_partys_sources(toy: Path) -> None:
+    """Mutants of another package end as they must: found, controlled, wrong, survived, broken, stale."""
+    names = ["lost-end", "nothing", "named-wrongly", "survives", "raises", "gone"]
+    chosen = [word for name in names for word in ("--mutant", name)]
+    code, out, err = mutate(toy, "--subject", "toy:Store", "--mutants", "mutants.toml", *chosen, "--json", "-")
+    told: dict[str, Any] = json.loads(out)
+    assert (code, told["baseline"]) == (1, "green"), err
+    assert {each["name"]: (each["outcome"], each["red"]) for each in told["mutants"]} == {
+        "lost-end": ("as_expected", ["4"]),
+        "nothing": ("as_expected", []),
+        "named-wrongly": ("wrong_red", ["3"]),
+        "survives": ("survived", []),
+        "raises": ("broken", []),
+        "gone": ("stale", []),
+    }
+    assert "Traceback" not in err
+
+
+def test_saboteurs_go_around_a_subject_of_few_capabilities(toy: Path) -> None:
+    """Without a catalogue the saboteurs are run, each for the laws that this subject can be asked."""
+    code, out, err = mutate(toy, "--subject", "toy:Store", "--mutant", "leave-gap", "--json", "-")
+    (gap,) = json.loads(out)["mutants"]
+    assert (code, gap["kind"], gap["outcome"]) == (0, "saboteur", "as_expected"), err
+    assert {"3", "4"} <= set(gap["expected"])
+    code, out, err = mutate(toy, "--subject", "toy:Store", "--mutant", "export-nodes")
+    assert (code, out) == (2, "")
+    assert "export" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--mutant", "no-such"], 2, "no-such"),
+        (["--mutants", "none.toml"], 2, "none.toml"),
+        (["--html", "no/folder/x.html"], 2, "no/folder"),
+        (["--workers", "0"], 2, "--workers"),
+        (["--subject", "cmd:false", "--mutant", "leave-gap"], 3, "false"),
+        (["--subject", "no-such"], 2, "no-such"),
+    ],
+)
+def test_bad_usage_is_one_line(toy: Path, arguments: list[str], code: int, said: str) -> None:
+    """Every mistake ends with the code of DESIGN.md and one line that names it."""
+    found, _, err = mutate(toy, *arguments)
+    assert found == code, err
+    assert said in err
+    assert "Traceback" not in err
+
+
+def test_a_law_weakened_by_hand_lets_a_mutant_survive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gate itself bites: with one assertion taken out of invariant 4, a mutant it alone notices survives."""
+    weaker = Mutant(
+        "weaker",
+        "Invariant 4 does not ask where the last node ends.",
+        frozenset({"4"}),
+        "contract/laws/facts.py",
+        "expect(last == len(text), law_id,",
+        "expect(True, law_id,",
+    )
+    package = Path(overflow.__file__).parent
+    catalogue = load(package.parent / "mutation" / "mutants.toml", [law.id for law in all_laws()])
+    noticed = next(each for each in catalogue.mutants if each.name == "last-node-is-short")
+    assert noticed.red == {"4"}
+    with copied(package, weaker) as weakened:
+        monkeypatch.setenv("PYTHONPATH", str(weakened))
+        with Gate("reference", catalogue, python=sys.executable, seed=0, workers=1) as gate:
+            (verdict,) = gate.break_each(
+                [Breaking(noticed.name, "source", noticed.breaks, noticed.red, noticed)], lambda _: None
+            )
+    assert verdict.outcome == "survived"
+
+
+def test_a_mutant_that_never_ends_is_timed_out(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run has a limit, after which its process and what it started are gone."""
+    monkeypatch.syspath_prepend(str(toy))
+    monkeypatch.setenv("PYTHONPATH", str(toy))
+    monkeypatch.setattr(run, "_SLOWER", 0)
+    monkeypatch.setattr(run, "_GRACE", 3.0)
+    loops = Mutant("loops", "?", frozenset({"4"}), "__init__.py", "return self.texts.get(ref)", "while True: pass")
+    (toy / "mutants.toml").write_text(MUTANTS)
+    catalogue = load(toy / "mutants.toml", [law.id for law in all_laws()])
+    with Gate("toy:Store", catalogue, python=sys.executable, seed=0, workers=1) as gate:
+        gate.baseline()
+        (verdict,) = gate.break_each([Breaking("loops", "source", "?", loops.red, loops)], lambda _: None)
+    assert (verdict.outcome, verdict.red) == ("timeout", frozenset())

@@ -1,0 +1,115 @@
+"""What the gate says of a run: only a violation is red, and the red laws must equal the named ones."""
+
+import json
+from typing import Any, Literal
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from overflow.gate import report
+from overflow.gate.power import Power, power
+from overflow.gate.verdict import LawResult, Outcome, Verdict, judged, law_result
+
+State = Literal["green", "red", "skipped", "broken"]
+
+
+def results(**states: State) -> list[LawResult]:
+    return [LawResult(law.lstrip("_"), state, "why", 0.1) for law, state in states.items()]
+
+
+@pytest.mark.parametrize(
+    ("expected", "states", "outcome", "said"),
+    [
+        ({"1"}, {"_1": "red", "_2": "green"}, "as_expected", None),
+        ({"1", "2"}, {"_1": "red", "_2": "red"}, "as_expected", None),
+        (set(), {"_1": "green", "_2": "skipped"}, "as_expected", None),
+        ({"1"}, {"_1": "green", "_2": "green"}, "survived", "1 had to"),
+        ({"1"}, {"_1": "skipped"}, "survived", "1 had to"),
+        ({"1"}, {"_1": "green", "_2": "red"}, "wrong_red", "1 stayed green; 2 went red"),
+        ({"1"}, {"_1": "red", "_2": "red"}, "wrong_red", "2 went red"),
+        ({"1", "2"}, {"_1": "red", "_2": "green"}, "wrong_red", "2 stayed green"),
+        (set(), {"_1": "red"}, "wrong_red", "1 went red"),
+        ({"1"}, {"_1": "red", "_2": "broken"}, "broken", "2: why"),
+        ({"1"}, {"_1": "broken"}, "broken", "1: why"),
+    ],
+)
+def test_the_red_laws_must_equal_the_named_ones(
+    expected: set[str], states: dict[str, State], outcome: Outcome, said: str | None
+) -> None:
+    """A law too few survives, a law too many is wrong, and what proves nothing breaks the run."""
+    found, reason = judged(frozenset(expected), results(**states))
+    assert found == outcome
+    assert reason == said if said is None else said in (reason or "")
+
+
+def line(status: str, counterexample: dict[str, str] | None, *, error: bool = False) -> dict[str, Any]:
+    return {
+        "invariant": "1",
+        "status": status,
+        "counterexample": counterexample,
+        "error": error,
+        "reason": None,
+        "seconds": 0.5,
+    }
+
+
+@pytest.mark.parametrize(
+    ("result", "state"),
+    [
+        (line("holds", None), "green"),
+        (line("skipped", None), "skipped"),
+        (line("violated", {"expected": "a"}), "red"),
+        (line("violated", {"scenario": "a"}, error=True), "broken"),
+        (line("violated", None), "broken"),
+    ],
+)
+def test_only_a_violation_is_red(result: dict[str, Any], state: State) -> None:
+    """A crash of the subject, and a run in which too little divided, are no violation."""
+    assert law_result(result).state == state
+
+
+def verdict(name: str, red: set[str], outcome: Outcome = "as_expected") -> Verdict:
+    return Verdict(
+        name, "source", "It <breaks> & so on.", frozenset(red), frozenset(red), frozenset("12"), outcome, "r", 1.25
+    )
+
+
+def test_power_counts_what_a_law_caught_and_what_it_alone_caught() -> None:
+    """A mutant that two laws notice is caught by both and alone by neither; one that did not pass counts nowhere."""
+    verdicts = [verdict("a", {"1"}), verdict("b", {"1", "2"}), verdict("c", {"2"}, "wrong_red"), verdict("d", set())]
+    assert power(["1", "2", "3"], verdicts) == [
+        Power("1", ("a", "b"), ("a",)),
+        Power("2", ("b",), ()),
+        Power("3", (), ()),
+    ]
+
+
+def test_the_json_is_that_of_the_design() -> None:
+    """DESIGN.md, "Command line": every key it names is there."""
+    told = json.loads(json.dumps(report.as_json("green", [verdict("a", {"2", "1"})])))
+    assert told["baseline"] == "green"
+    (row,) = told["mutants"]
+    assert {key: row[key] for key in ("name", "kind", "expected", "red", "outcome", "seconds")} == {
+        "name": "a",
+        "kind": "source",
+        "expected": ["1", "2"],
+        "red": ["1", "2"],
+        "outcome": "as_expected",
+        "seconds": 1.25,
+    }
+
+
+def test_junit_has_a_case_a_mutant_and_a_failure_for_each_that_does_not_pass() -> None:
+    """What CI shows is what the gate said."""
+    suite = ET.fromstring(report.junit([verdict("a", {"1"}), verdict("b", {"1"}, "survived")]))
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    assert [case.get("name") for case in suite if case.find("failure") is not None] == ["b"]
+
+
+def test_the_page_needs_no_network_and_escapes_what_it_shows() -> None:
+    """Every row is there, its text is text, and nothing is loaded from elsewhere."""
+    page = report.page("my <store>", {"1": "one", "2": "two"}, results(_1="green"), [verdict("a", {"1"})])
+    assert "It &lt;breaks&gt; &amp; so on." in page
+    assert "my &lt;store&gt;" in page
+    assert "http" not in page
+    assert "<script" not in page
