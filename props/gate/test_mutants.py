@@ -74,7 +74,7 @@ def test_a_mistake_in_a_catalogue_is_told_in_one_line(tmp_path: Path, old: str, 
 
 def test_a_catalogue_that_is_not_there_is_an_input_error(tmp_path: Path) -> None:
     """A missing file is told by its name."""
-    with pytest.raises(InputError, match="none.toml"):
+    with pytest.raises(InputError, match=r"none\.toml"):
         load(tmp_path / "none.toml", LAWS)
 
 
