@@ -12,6 +12,7 @@ from overflow.division import WindowTooSmallError, divide
 from overflow.embedding.wordllama import WordllamaEmbedder
 from overflow.store import MemoryStore, Ref, Scope
 from overflow.store.records import LENGTH_LIMIT
+from props.store.conftest import Bench
 
 ROWS = (
     "SELECT start_char, end_char, token_count, window, embedding, embedding_model FROM record_nodes ORDER BY node_index"
@@ -19,7 +20,7 @@ ROWS = (
 
 
 @given(data=st.data())
-def test_nodes_are_the_division_s_spans_with_their_own_vectors(bench, data):
+def test_nodes_are_the_division_s_spans_with_their_own_vectors(bench: Bench, data) -> None:
     """Every row is a span that `divide` gives with the same window, embedded alone; nothing else is written."""
     window = data.draw(windows(kinds=("words", "chars", "bytes", "triples", "visible", "pairs")))
     text = data.draw(long_texts(window, 6))
@@ -46,7 +47,7 @@ def test_nodes_are_the_division_s_spans_with_their_own_vectors(bench, data):
 
 
 @given(names=st.tuples(*[st.sampled_from((None, "tiny-1", "tiny-2"))] * 2))
-def test_nodes_of_another_model_are_missing_and_made_anew(bench, names):
+def test_nodes_of_another_model_are_missing_and_made_anew(bench: Bench, names) -> None:
     """An absent identity is a value of its own: '' in the table, equal to itself, different from every name."""
     store, raw = bench.fresh()
     bench.embedder.name = names[0]
@@ -90,7 +91,7 @@ PROSE = " ".join(" ".join(topic.split()) for topic in pydoc_data.topics.topics.v
 
 
 @pytest.mark.parametrize("start", [0, 100_000, 200_000, 300_000])
-def test_a_build_measures_at_most_1_6_characters_for_each(bench, start):
+def test_a_build_measures_at_most_1_6_characters_for_each(bench: Bench, start) -> None:
     """Spans get their count with their vector, so that only what follows is measured: issue 2, "Linear cost"."""
     text = PROSE[start : start + LENGTH_LIMIT]
     embedder = CountingEmbedder()
@@ -105,7 +106,7 @@ def test_a_build_measures_at_most_1_6_characters_for_each(bench, start):
     assert embedder.requests["measure"] <= 1.1 * nodes + 2
 
 
-def test_a_backlog_shares_its_requests(bench):
+def test_a_backlog_shares_its_requests(bench: Bench) -> None:
     """Repair divides records side by side: 50 of them take at most 0.15 requests a node."""
     embedder = CountingEmbedder()
     with MemoryStore(bench.path("a.db"), embedder, queue=False) as store:

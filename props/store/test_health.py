@@ -6,6 +6,7 @@ from overflow.store import Health, Ref, Scope
 from overflow.store.health import FINDINGS
 from overflow.store.repair import RUN_LIMIT
 from overflow.tokens.synthetic import SyntheticWindow
+from props.store.conftest import Bench
 
 LONG = "one two three four five six seven eight nine. "
 SAME_LENGTH = "One two three four five six seven eight nine. "
@@ -142,7 +143,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_each_kind_of_damage_is_named_and_mended(bench, damage):
+def test_each_kind_of_damage_is_named_and_mended(bench: Bench, damage) -> None:
     """What no trigger saw is found by its name; one repair mends it; no other record's rows change."""
     sql, expected, missing = DAMAGE[damage]
     store, raw = bench.open(), bench.raw()
@@ -180,7 +181,8 @@ def test_each_kind_of_damage_is_named_and_mended(bench, damage):
     )
 
 
-def test_every_kind_of_finding_is_tested():
+def test_every_kind_of_finding_is_tested() -> None:
+    """FINDINGS has no kind that no test of this folder brings about."""
     named = set().union(*(kinds for _, kinds, _ in DAMAGE.values()))
     elsewhere = {"other_model", "other_window", "other_vectors", "unreadable_text", "unknown_tokens", "undividable"}
     elsewhere |= {"empty_text", "odd_columns", "missing_tables"}
@@ -189,7 +191,7 @@ def test_every_kind_of_finding_is_tested():
 
 @pytest.mark.parametrize("value", [b"\xff\xfe" + LONG.encode(), b"caf\xe9 " * 6])
 @pytest.mark.parametrize("as_text", [True, False])
-def test_an_unreadable_row_is_named_read_with_replacements_and_never_mended(bench, value, as_text):
+def test_an_unreadable_row_is_named_read_with_replacements_and_never_mended(bench: Bench, value, as_text) -> None:
     """Invariant 2: its nodes are those of the text as it is read; the row stays as it is, and so does the finding."""
     store, raw = bench.open(), bench.raw()
     bad, good = store.store("x", Scope()).ref, store.store(LONG, Scope()).ref
@@ -208,7 +210,7 @@ def test_an_unreadable_row_is_named_read_with_replacements_and_never_mended(benc
     assert stored == (value, b"text" if as_text else b"blob")
 
 
-def test_a_record_without_text_has_nothing_to_embed_or_divide(bench):
+def test_a_record_without_text_has_nothing_to_embed_or_divide(bench: Bench) -> None:
     """The store refuses one, another program may have written it: it is named, and the server is never asked of it."""
     store, raw = bench.open(), bench.raw()
     raw.execute("INSERT INTO memories (agent, content) VALUES ('agent', '')")
@@ -218,7 +220,7 @@ def test_a_record_without_text_has_nothing_to_embed_or_divide(bench):
     assert store.contents(VICTIM, Scope()) == ""
 
 
-def test_a_window_that_grew_or_shrank_is_found_without_another_name(bench):
+def test_a_window_that_grew_or_shrank_is_found_without_another_name(bench: Bench) -> None:
     """The window itself tells: what fits now has needless nodes, what does not is cut anew."""
     store, raw = bench.open(), bench.raw()
     short, long = store.store(LONG, Scope()).ref, store.store(LONG * 5, Scope()).ref
@@ -237,7 +239,8 @@ def test_a_window_that_grew_or_shrank_is_found_without_another_name(bench):
     assert store.check_health() == CALM
 
 
-def test_unknown_tokens_are_named_and_nothing_is_claimed(bench):
+def test_unknown_tokens_are_named_and_nothing_is_claimed(bench: Bench) -> None:
+    """Unknown is not "fits", and not "missing" either: section 2, and DESIGN.md, principle 5."""
     store = bench.open(queue=False)
     refs = tuple(store.store(text, Scope()).ref for text in (LONG, "short"))
     bench.embedder.window = bench.unknown
@@ -247,7 +250,8 @@ def test_unknown_tokens_are_named_and_nothing_is_claimed(bench):
     assert store.check_health() == Health((), {"unknown_tokens": refs}), "a server that is away is no error"
 
 
-def test_one_text_the_server_refuses_leaves_the_others_checked(bench):
+def test_one_text_the_server_refuses_leaves_the_others_checked(bench: Bench) -> None:
+    """One bad text stops nothing else: it alone is unknown, and the others are checked and built."""
     store = bench.open(queue=False)
     refs = [store.store(f"{LONG}{word}", Scope()).ref for word in ("a", "poison", "b")]
     bench.embedder.refuse = lambda _, text: "poison" in text
@@ -255,7 +259,7 @@ def test_one_text_the_server_refuses_leaves_the_others_checked(bench):
     assert store.repair().built == 2
 
 
-def test_records_whose_nodes_are_current_are_not_measured(bench):
+def test_records_whose_nodes_are_current_are_not_measured(bench: Bench) -> None:
     """A check of a divided store costs the one text that tells the window and the dimensions."""
     store = bench.open()
     for number in range(5):
@@ -268,7 +272,8 @@ def test_records_whose_nodes_are_current_are_not_measured(bench):
     assert bench.embedder.measured == []
 
 
-def test_one_run_builds_at_most_50_and_runs_converge(bench):
+def test_one_run_builds_at_most_50_and_runs_converge(bench: Bench) -> None:
+    """Section 3: one run builds at most 50 records, locked ones too, and a backlog converges over runs."""
     store, raw = bench.open(queue=False), bench.raw()
     refs = [store.store(f"{LONG}{number}", Scope()).ref for number in range(RUN_LIMIT + 7)]
     for ref in refs:
@@ -279,7 +284,7 @@ def test_one_run_builds_at_most_50_and_runs_converge(bench):
 
 
 @pytest.mark.parametrize("poisoned", [set(range(60)), set(range(0, 120, 2)), set(range(3, 113))])
-def test_records_that_always_fail_keep_no_other_out(bench, poisoned):
+def test_records_that_always_fail_keep_no_other_out(bench: Bench, poisoned) -> None:
     """More failing records than one run takes, standing first: the others are built all the same."""
     store, raw = bench.open(queue=False), bench.raw()
     bench.embedder.window = SyntheticWindow("words", 2)
@@ -303,7 +308,8 @@ def test_records_that_always_fail_keep_no_other_out(bench, poisoned):
     assert raw.execute("SELECT count(*) FROM failures").fetchone() == (0,)
 
 
-def test_repair_embeds_at_most_50_vectors_a_run(bench):
+def test_repair_embeds_at_most_50_vectors_a_run(bench: Bench) -> None:
+    """Missing vectors converge over runs as nodes do."""
     store = bench.open()
     bench.embedder.away = True
     for number in range(RUN_LIMIT + 3):
@@ -313,7 +319,8 @@ def test_repair_embeds_at_most_50_vectors_a_run(bench):
     assert store.check_health() == CALM
 
 
-def test_a_record_changed_while_repair_builds_is_left_to_the_next_run(bench):
+def test_a_record_changed_while_repair_builds_is_left_to_the_next_run(bench: Bench) -> None:
+    """Nodes are never written for a text that is no longer stored."""
     store, raw = bench.open(queue=False), bench.raw()
     ref = store.store(LONG, Scope()).ref
     seen = []
@@ -331,7 +338,7 @@ def test_a_record_changed_while_repair_builds_is_left_to_the_next_run(bench):
     assert bench.texts_of_nodes(raw) == SAME_LENGTH
 
 
-def test_repair_takes_no_nodes_that_were_built_anew_while_it_looked(bench):
+def test_repair_takes_no_nodes_that_were_built_anew_while_it_looked(bench: Bench) -> None:
     """Named as edited, then rebuilt by another handle before the lock is taken: there is nothing to take away."""
     store, other, raw = bench.open(), bench.open(embedder=type(bench.embedder)()), bench.raw()
     store.store(LONG, Scope())
@@ -347,7 +354,7 @@ def test_repair_takes_no_nodes_that_were_built_anew_while_it_looked(bench):
     assert store.check_health() == CALM
 
 
-def test_no_lock_is_held_while_repair_divides_and_embeds(bench):
+def test_no_lock_is_held_while_repair_divides_and_embeds(bench: Bench) -> None:
     """Section 3: "divided and embedded before the write lock is taken"."""
     store, raw = bench.open(queue=False), bench.raw()
     for number in range(3):

@@ -15,6 +15,7 @@ from itertools import pairwise
 from overflow.store import Health, MemoryStore, Scope
 from overflow.store.queue import LEASE
 from overflow.store.records import Text
+from props.store.conftest import Bench, Unsynced
 
 LONG = "one two three four five six seven eight nine. "
 OTHER = "other words that run well past the window too. "
@@ -49,7 +50,7 @@ def _live(store, embedder, file):
     store.drain()
 
 
-def _import_file(bench):
+def _import_file(bench: Bench):
     file = bench.directory / "import.jsonl"
     file.write_text("".join(f'{{"kind": "mem", "agent": "agent", "text": "{text}"}}\n' for text in IMPORTED))
     return file
@@ -58,7 +59,7 @@ def _import_file(bench):
 def _before_statement(number, act):
     """A connection class that calls `act` in place of its `number`-th statement, and the count it keeps."""
 
-    class Counting(sqlite3.Connection):
+    class Counting(Unsynced):
         count = 0
 
         def execute(self, *arguments):
@@ -70,7 +71,8 @@ def _before_statement(number, act):
     return Counting
 
 
-def test_a_kill_before_any_statement_leaves_a_sound_store(bench):
+def test_a_kill_before_any_statement_leaves_a_sound_store(bench: Bench) -> None:
+    """Each kill leaves one of STATES, and what was queued is delivered after it."""
     file, embedder = _import_file(bench), bench.embedder
     counting = _before_statement(0, lambda: None)
     with MemoryStore(bench.path("whole.db"), embedder, clock=bench.clock, factory=counting) as store:
@@ -84,7 +86,7 @@ def test_a_kill_before_any_statement_leaves_a_sound_store(bench):
     assert reached == set(range(len(STATES)))
 
 
-def _killed_before(number, path, bench, file):
+def _killed_before(number, path, bench: Bench, file):
     with warnings.catch_warnings():
         # Later Pythons warn of a fork beside the threads of a numeric library; the child uses none of them.
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -100,7 +102,7 @@ def _killed_before(number, path, bench, file):
     assert os.WIFSIGNALED(status), f"the child was to die before statement {number}"
 
 
-def test_an_error_before_any_statement_leaves_a_store_that_goes_on(bench):
+def test_an_error_before_any_statement_leaves_a_store_that_goes_on(bench: Bench) -> None:
     """The same with an error that the caller survives: the same store object mends itself."""
     file, embedder = _import_file(bench), bench.embedder
 
@@ -131,6 +133,7 @@ def test_an_error_before_any_statement_leaves_a_store_that_goes_on(bench):
 def _check(path, bench, number) -> int:
     """Hold the database against the design; returns which of STATES it holds."""
     with closing(sqlite3.connect(path, isolation_level=None)) as raw:
+        raw.execute("PRAGMA synchronous = OFF")
         assert raw.execute("PRAGMA integrity_check").fetchone() == ("ok",), number
         if not raw.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             return 0
@@ -148,7 +151,7 @@ def _check(path, bench, number) -> int:
         divided = "SELECT DISTINCT parent_kind, parent_id FROM record_nodes"
         assert waiting | set(raw.execute(divided)) <= records
         bench.clock.now += LEASE
-        with MemoryStore(path, bench.embedder, clock=bench.clock) as store:
+        with MemoryStore(path, bench.embedder, clock=bench.clock, factory=Unsynced) as store:
             store.drain()
             assert waiting <= set(raw.execute(divided)), f"{number}: what was queued is delivered"
             _mend(store, number)

@@ -9,7 +9,7 @@ from overflow.embedding.embedder import Embedded
 from overflow.store import Health, Ref, Scope, node_set
 from overflow.tokens.report import TokenReport
 from overflow.tokens.synthetic import SyntheticWindow
-from props.store.conftest import TinyEmbedder
+from props.store.conftest import Bench, TinyEmbedder
 
 LONG = "one two three four five six seven eight nine. "
 CALM = Health((), {})
@@ -46,7 +46,7 @@ def _sizes(raw):
     ).fetchall()
 
 
-def test_dimensions_that_changed_under_one_name_are_named_and_mended(bench):
+def test_dimensions_that_changed_under_one_name_are_named_and_mended(bench: Bench) -> None:
     """Records and nodes whose vectors have not the model's length now are made anew, as another model's are."""
     embedder = Changing()
     store, raw = bench.open(embedder=embedder), bench.raw()
@@ -66,7 +66,7 @@ def test_dimensions_that_changed_under_one_name_are_named_and_mended(bench):
 
 
 @pytest.mark.parametrize("at", range(2, 8))
-def test_a_build_whose_vectors_change_their_length_is_not_kept(bench, at):
+def test_a_build_whose_vectors_change_their_length_is_not_kept(bench: Bench, at) -> None:
     """No node set mixes two models, wherever the change falls, and the next repairs mend what is left."""
     embedder = Changing(at=at)
     store, raw = bench.open(embedder=embedder), bench.raw()
@@ -79,7 +79,7 @@ def test_a_build_whose_vectors_change_their_length_is_not_kept(bench, at):
     assert _sizes(raw) == [(32 if len(embedder.embedded) >= at else 16,)]
 
 
-def test_nodes_written_with_unequal_vectors_are_named_and_mended(bench):
+def test_nodes_written_with_unequal_vectors_are_named_and_mended(bench: Bench) -> None:
     """As a build of an earlier version left them, with digests that agree."""
     store, raw = bench.open(), bench.raw()
     ref = store.store(LONG, Scope()).ref
@@ -101,7 +101,7 @@ def test_nodes_written_with_unequal_vectors_are_named_and_mended(bench):
 
 
 @pytest.mark.parametrize("change", ["dimensions", "window"])
-def test_a_model_of_another_shape_gives_its_own_name_to_what_is_stored(bench, change):
+def test_a_model_of_another_shape_gives_its_own_name_to_what_is_stored(bench: Bench, change) -> None:
     """The identity is asked again only when an answer's dimensions or window are others: one request a store else."""
     embedder = Changing()
     store, raw = bench.open(embedder=embedder), bench.raw()
@@ -123,7 +123,7 @@ def test_a_model_of_another_shape_gives_its_own_name_to_what_is_stored(bench, ch
 
 
 @pytest.mark.parametrize("look", ["check_health", "drain", "repair"])
-def test_a_model_of_the_same_shape_is_known_from_the_next_look_on(bench, look):
+def test_a_model_of_the_same_shape_is_known_from_the_next_look_on(bench: Bench, look) -> None:
     """Nothing in an answer tells it apart: until then its vectors have the older name, and are found by it."""
     store, raw = bench.open(), bench.raw()
     store.store("first", Scope())
@@ -140,7 +140,7 @@ def test_a_model_of_the_same_shape_is_known_from_the_next_look_on(bench, look):
 
 
 @pytest.mark.parametrize("later", [0, 1])
-def test_a_read_never_compares_with_vectors_of_another_model(bench, later):
+def test_a_read_never_compares_with_vectors_of_another_model(bench: Bench, later) -> None:
     """Section 4: nodes of another model are missing, from the first read on, though nothing else tells them apart.
 
     Also when the other model comes between the vector and the name: then the vector is asked for again.
@@ -169,7 +169,7 @@ def test_a_read_never_compares_with_vectors_of_another_model(bench, later):
 
 
 @pytest.mark.parametrize("answer", [{"count": 2**63}, {"count": 10**30}, {"fill": np.nan}, {"fill": np.inf}])
-def test_an_answer_that_cannot_be_stored_is_none(bench, answer):
+def test_an_answer_that_cannot_be_stored_is_none(bench: Bench, answer) -> None:
     """As when the server is away: the record is kept without a vector, and mended when the answers are."""
     embedder = Changing(**answer)
     store, raw = bench.open(embedder=embedder), bench.raw()

@@ -23,7 +23,7 @@ def whole_sets(draw):
 
 
 @given(made=whole_sets(), model=st.sampled_from((None, "m", "n", "")), window=st.sampled_from((None, 9, 8)))
-def test_a_whole_set_is_current_for_its_model_and_window(made, model, window):
+def test_a_whole_set_is_current_for_its_model_and_window(made, model, window) -> None:
     """What is not known is not compared, and a nameless model ('') is another than a named one."""
     text, found = made
     expected = (
@@ -33,7 +33,8 @@ def test_a_whole_set_is_current_for_its_model_and_window(made, model, window):
 
 
 @given(made=whole_sets(), other=texts)
-def test_a_set_of_another_text_is_stale(made, other):
+def test_a_set_of_another_text_is_stale(made, other) -> None:
+    """Nodes are of one text: any other makes them stale, whatever its length."""
     text, found = made
     expected = Verdict.CURRENT if other.encode() == text.raw else Verdict.STALE
     assert verdict(Text(other.encode()), found, model=None, window=None) is expected
@@ -43,7 +44,7 @@ edits = st.sampled_from(("index", "start", "end", "embedding", "token_count", "m
 
 
 @given(made=whole_sets(), data=st.data(), field=edits, resigned=st.booleans())
-def test_an_edited_row_is_found_with_or_without_its_digest(made, data, field, resigned):
+def test_an_edited_row_is_found_with_or_without_its_digest(made, data, field, resigned) -> None:
     """Without a new digest any change is; with one (a builder's defect) what is no partition, or lacks a vector, is."""
     text, found = made
     at = data.draw(st.integers(0, len(found.rows) - 1))
@@ -57,7 +58,7 @@ def test_an_edited_row_is_found_with_or_without_its_digest(made, data, field, re
 
 
 @given(made=whole_sets(), lengths=st.lists(st.integers(0, 3), min_size=1, max_size=5))
-def test_only_a_partition_into_characters_is_whole(made, lengths):
+def test_only_a_partition_into_characters_is_whole(made, lengths) -> None:
     """Spans that end early, late, or hold nothing are none, whatever their digest."""
     text, _ = made
     edges = [0, *accumulate(lengths)]
@@ -68,13 +69,14 @@ def test_only_a_partition_into_characters_is_whole(made, lengths):
 
 
 @given(made=whole_sets())
-def test_rows_without_digests_were_not_written_by_a_build(made):
+def test_rows_without_digests_were_not_written_by_a_build(made) -> None:
+    """They count as edited; digests without rows are no node set."""
     text, found = made
     assert verdict(text, NodeSet(found.rows, None, None), model=None, window=None) is Verdict.EDITED
     assert verdict(text, NodeSet((), found.text_sha256, found.nodes_sha256), model=None, window=None) is Verdict.ABSENT
 
 
-def test_a_value_of_another_type_changes_the_digest():
+def test_a_value_of_another_type_changes_the_digest() -> None:
     """Edited by hand, an offset can be text or a float; 1, '1' and 1.0 are told apart."""
     row = NodeRow(0, 0, 1, 1, 9, b"", "m")
     values = [replace(row, end=value) for value in (1, "1", 1.0, b"1")]

@@ -5,13 +5,15 @@ import pytest
 from overflow.store import Drained, Scope
 from overflow.store.queue import BACK_OFF, BACK_OFF_FACTOR, LEASE, MAX_ATTEMPTS
 from overflow.tokens.synthetic import SyntheticWindow
+from props.store.conftest import Bench
 
 LONG = "one two three four five six seven eight nine. "
 OTHER = "other words that run well past the window too. "
 TASKS = "SELECT kind, id, attempts, due_at, lease_until, last_error FROM tasks ORDER BY kind, id"
 
 
-def test_a_queued_record_is_built_once(bench):
+def test_a_queued_record_is_built_once(bench: Bench) -> None:
+    """A record waits once however often it changes, and its task ends with its build."""
     store, raw = bench.open(), bench.raw()
     ref = store.store(LONG, Scope()).ref
     raw.execute("UPDATE memories SET content = content || 'more'")
@@ -24,7 +26,7 @@ def test_a_queued_record_is_built_once(bench):
     assert len(bench.embedder.embedded) == asked
 
 
-def test_a_short_raw_change_is_queued_and_builds_nothing(bench):
+def test_a_short_raw_change_is_queued_and_builds_nothing(bench: Bench) -> None:
     """A trigger cannot measure; the worker finds that the record fits."""
     store, raw = bench.open(), bench.raw()
     store.store(LONG, Scope())
@@ -35,7 +37,8 @@ def test_a_short_raw_change_is_queued_and_builds_nothing(bench):
     assert raw.execute(TASKS).fetchall() == raw.execute("SELECT * FROM record_nodes").fetchall() == []
 
 
-def test_with_the_queue_off_nothing_is_built_until_it_is_on(bench):
+def test_with_the_queue_off_nothing_is_built_until_it_is_on(bench: Bench) -> None:
+    """Section 3: with the queue disabled nodes are not built at write time."""
     store, raw = bench.open(queue=False), bench.raw()
     store.store(LONG, Scope())
     raw.execute("UPDATE memories SET content = ?", (OTHER,))
@@ -45,7 +48,7 @@ def test_with_the_queue_off_nothing_is_built_until_it_is_on(bench):
     assert store.drain() == Drained(built=1, failed=0)
 
 
-def test_a_failing_task_backs_off_and_is_given_up(bench):
+def test_a_failing_task_backs_off_and_is_given_up(bench: Bench) -> None:
     """Each attempt waits longer; the last one ends the task, and the health check still finds its record."""
     store, raw = bench.open(), bench.raw()
     ref = store.store(LONG, Scope()).ref
@@ -64,7 +67,8 @@ def test_a_failing_task_backs_off_and_is_given_up(bench):
     assert store.repair().built == 1
 
 
-def test_a_build_that_succeeds_forgets_earlier_failures(bench):
+def test_a_build_that_succeeds_forgets_earlier_failures(bench: Bench) -> None:
+    """A failure only makes a record wait, and only until a build of it succeeds."""
     store, raw = bench.open(), bench.raw()
     store.store(LONG, Scope())
     bench.embedder.refuse = lambda what, text: what == "embed" and text != LONG
@@ -75,7 +79,8 @@ def test_a_build_that_succeeds_forgets_earlier_failures(bench):
     assert raw.execute("SELECT * FROM failures").fetchall() == []
 
 
-def test_one_text_the_server_refuses_fails_alone(bench):
+def test_one_text_the_server_refuses_fails_alone(bench: Bench) -> None:
+    """One bad text in a batch keeps no other record from its nodes."""
     store, raw = bench.open(), bench.raw()
     refs = [store.store(f"{LONG}{word}", Scope()).ref for word in ("first", "poison", "last")]
     bench.embedder.refuse = lambda _, text: "poison" in text
@@ -84,7 +89,7 @@ def test_one_text_the_server_refuses_fails_alone(bench):
     assert [row[:2] for row in raw.execute(TASKS)] == [("mem", refs[1].id)]
 
 
-def test_a_server_that_is_away_is_asked_little(bench):
+def test_a_server_that_is_away_is_asked_little(bench: Bench) -> None:
     """Twenty records that wait cost two requests, not one each."""
     store = bench.open()
     for number in range(20):
@@ -95,7 +100,7 @@ def test_a_server_that_is_away_is_asked_little(bench):
     assert [len(texts) for texts in bench.embedder.measured] == [20, 1]
 
 
-def test_a_lease_holds_and_runs_out(bench):
+def test_a_lease_holds_and_runs_out(bench: Bench) -> None:
     """A worker that is killed while building leaves its claim; another takes the task when the lease is over."""
     store, raw = bench.open(), bench.raw()
     store.store(LONG, Scope())
@@ -118,7 +123,8 @@ def test_a_lease_holds_and_runs_out(bench):
     assert other.drain() == Drained(built=1, failed=0)
 
 
-def test_a_build_that_kills_every_worker_is_given_up(bench):
+def test_a_build_that_kills_every_worker_is_given_up(bench: Bench) -> None:
+    """After MAX_ATTEMPTS leases that ran out the task ends, with a failure in its place."""
     store, raw = bench.open(), bench.raw()
     ref = store.store(LONG, Scope()).ref
     raw.execute("UPDATE tasks SET attempts = ?, lease_until = 0", (MAX_ATTEMPTS,))
@@ -127,7 +133,7 @@ def test_a_build_that_kills_every_worker_is_given_up(bench):
     assert raw.execute("SELECT work, parent_id, attempts FROM failures").fetchall() == [("nodes", ref.id, 1)]
 
 
-def test_a_record_that_changes_while_it_is_built_is_built_anew(bench):
+def test_a_record_that_changes_while_it_is_built_is_built_anew(bench: Bench) -> None:
     """The nodes of the old text are not written, and the new text waits in a task of its own."""
     store, raw = bench.open(), bench.raw()
     store.store(LONG, Scope())
@@ -144,7 +150,8 @@ def test_a_record_that_changes_while_it_is_built_is_built_anew(bench):
     assert bench.texts_of_nodes(raw) == OTHER
 
 
-def test_a_record_that_goes_while_it_is_built_leaves_nothing(bench):
+def test_a_record_that_goes_while_it_is_built_leaves_nothing(bench: Bench) -> None:
+    """Invariant 6: a delete in the middle of a build leaves no node, digest, task or failure."""
     store, raw = bench.open(), bench.raw()
     store.store(LONG, Scope())
     bench.embedder.before = lambda what, _: raw.execute("DELETE FROM memories") if what == "embed" else None
@@ -153,7 +160,7 @@ def test_a_record_that_goes_while_it_is_built_leaves_nothing(bench):
         assert raw.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
 
 
-def test_a_model_that_changes_while_it_builds_writes_nothing(bench):
+def test_a_model_that_changes_while_it_builds_writes_nothing(bench: Bench) -> None:
     """Nobody says so: the server simply has another identity once the spans are embedded."""
     store, raw = bench.open(), bench.raw()
     store.store(LONG, Scope())
@@ -165,7 +172,7 @@ def test_a_model_that_changes_while_it_builds_writes_nothing(bench):
     assert raw.execute("SELECT DISTINCT embedding_model FROM record_nodes").fetchall() == [("tiny-2",)]
 
 
-def test_a_server_whose_identity_is_away_builds_nothing(bench):
+def test_a_server_whose_identity_is_away_builds_nothing(bench: Bench) -> None:
     """A vector that nobody can name is of no use; the task waits."""
     store, raw = bench.open(), bench.raw()
     store.store(LONG, Scope())
@@ -175,7 +182,7 @@ def test_a_server_whose_identity_is_away_builds_nothing(bench):
     assert [row[:3] for row in raw.execute(TASKS)] == [("mem", 1, 1)]
 
 
-def test_unknown_tokens_end_a_task_without_a_failure(bench):
+def test_unknown_tokens_end_a_task_without_a_failure(bench: Bench) -> None:
     """Unknown is no failure of the record: repair builds it once tokens are known."""
     store, raw = bench.open(), bench.raw()
     store.store(LONG, Scope())
@@ -186,7 +193,7 @@ def test_unknown_tokens_end_a_task_without_a_failure(bench):
     assert store.repair().built == 1
 
 
-def test_a_record_that_cannot_be_divided_ends_its_task_and_is_named(bench):
+def test_a_record_that_cannot_be_divided_ends_its_task_and_is_named(bench: Bench) -> None:
     """No character of it fits the window: a named error, no nodes, quoted from its start, and no other held up."""
     store, raw = bench.open(), bench.raw()
     bench.embedder.window = SyntheticWindow("triples", 2)

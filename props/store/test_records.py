@@ -9,6 +9,7 @@ from overflow.errors import InputError
 from overflow.store import Nodes, Ref, Scope
 from overflow.store.errors import LockedRecordError, UnknownRecordError
 from overflow.store.records import LENGTH_LIMIT
+from props.store.conftest import Bench
 
 SHORT = "a short one"
 LONG = "one two three four five six seven eight nine. "
@@ -18,7 +19,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6
 
 
 @given(text=texts, episode=st.booleans())
-def test_a_text_is_stored_to_the_byte(bench, text, episode):
+def test_a_text_is_stored_to_the_byte(bench: Bench, text, episode) -> None:
     """What is read is what was written, NUL and every other character included."""
     store, raw = bench.fresh()
     ref = (store.archive_episode if episode else store.store)(text, Scope()).ref
@@ -28,7 +29,7 @@ def test_a_text_is_stored_to_the_byte(bench, text, episode):
 
 
 @pytest.mark.parametrize("put", ["store", "archive_episode"])
-def test_a_write_makes_one_request(bench, put):
+def test_a_write_makes_one_request(bench: Bench, put) -> None:
     """Vector and report come in one answer; counting and building are the queue's."""
     store = bench.open()
     for text in (SHORT, LONG, LONG * 300):
@@ -44,7 +45,7 @@ def test_a_write_makes_one_request(bench, put):
     known=st.booleans(),
     how=st.sampled_from(("store", "archive", "update")),
 )
-def test_status_is_queued_exactly_when_a_build_is_owed(bench, text, queue, known, how):
+def test_status_is_queued_exactly_when_a_build_is_owed(bench: Bench, text, queue, known, how) -> None:
     """It runs past the window, the queue is on and tokens are known: then, and only then, a task waits."""
     store, raw = bench.fresh(queue=queue)
     before = store.store("x", Scope()).ref
@@ -58,7 +59,7 @@ def test_status_is_queued_exactly_when_a_build_is_owed(bench, text, queue, known
     assert tasks == ([("nodes", stored.ref.kind, stored.ref.id)] if expected else [])
 
 
-def test_a_record_is_stored_while_embeddings_are_away(bench):
+def test_a_record_is_stored_while_embeddings_are_away(bench: Bench) -> None:
     """Without a vector and without a status; words find it, and repair embeds it later."""
     store = bench.open()
     bench.embedder.away = True
@@ -77,7 +78,7 @@ def test_a_record_is_stored_while_embeddings_are_away(bench):
 
 @settings(max_examples=15)
 @given(extra=st.integers(-2, 50), unit=st.sampled_from(("a", "é", "漢", "🙂", "\0")))
-def test_a_longer_text_is_cut_at_the_limit(bench, extra, unit):
+def test_a_longer_text_is_cut_at_the_limit(bench: Bench, extra, unit) -> None:
     """Section 7: the limit stays at 16,000 code points, and what is stored is what everything is true of."""
     store, _ = bench.fresh()
     text = unit * (LENGTH_LIMIT + extra)
@@ -89,7 +90,8 @@ def test_a_longer_text_is_cut_at_the_limit(bench, extra, unit):
 
 
 @pytest.mark.parametrize("text", ["", "a\ud800b", "\udfff"])
-def test_a_text_that_is_none_is_refused(bench, text):
+def test_a_text_that_is_none_is_refused(bench: Bench, text) -> None:
+    """Empty text and lone surrogates are an input error for each write and read, and nothing is stored."""
     store = bench.open()
     ref = store.store(SHORT, Scope()).ref
     for write in (lambda: store.store(text, Scope()), lambda: store.update(ref, text)):
@@ -102,12 +104,13 @@ def test_a_text_that_is_none_is_refused(bench, text):
     assert bench.raw().execute("SELECT id, content FROM memories").fetchall() == [(1, SHORT)]
 
 
-def test_a_scope_that_is_no_text_is_refused():
+def test_a_scope_that_is_no_text_is_refused() -> None:
+    """An axis is Unicode as a text is."""
     with pytest.raises(InputError, match="lone surrogate"):
         Scope("agent", "\ud800")
 
 
-def test_the_same_text_again_keeps_nodes_and_vector(bench):
+def test_the_same_text_again_keeps_nodes_and_vector(bench: Bench) -> None:
     """A rewrite of the same text is no change of it: section 4, "changing a memory's content"."""
     store, raw = bench.open(), bench.raw()
     ref = store.store(LONG, Scope()).ref
@@ -122,13 +125,15 @@ def test_the_same_text_again_keeps_nodes_and_vector(bench):
     assert raw.execute("SELECT updated_at FROM memories").fetchone() == (bench.clock.now,)
 
 
-def test_the_same_text_again_says_queued_while_a_build_waits(bench):
+def test_the_same_text_again_says_queued_while_a_build_waits(bench: Bench) -> None:
+    """The answer tells what is true of the record, not what this call did."""
     store = bench.open()
     ref = store.store(LONG, Scope()).ref
     assert store.update(ref, LONG).nodes == Nodes("queued")
 
 
-def test_an_update_replaces_text_and_vector_and_queues_anew(bench):
+def test_an_update_replaces_text_and_vector_and_queues_anew(bench: Bench) -> None:
+    """Section 4: a changed text deletes its nodes, and the record is queued for new ones."""
     store, raw = bench.open(), bench.raw()
     ref = store.store(LONG, Scope()).ref
     store.drain()
@@ -141,7 +146,8 @@ def test_an_update_replaces_text_and_vector_and_queues_anew(bench):
     assert bench.texts_of_nodes(raw) == OTHER
 
 
-def test_a_locked_record_refuses_update_and_delete_and_gets_nodes(bench):
+def test_a_locked_record_refuses_update_and_delete_and_gets_nodes(bench: Bench) -> None:
+    """A lock guards the record, and nodes are none of it: section 3."""
     store, raw = bench.open(), bench.raw()
     ref = store.store(LONG, Scope()).ref
     store.lock(ref, True)
@@ -159,7 +165,8 @@ def test_a_locked_record_refuses_update_and_delete_and_gets_nodes(bench):
     assert raw.execute("SELECT count(*) FROM record_nodes").fetchone() == (0,)
 
 
-def test_a_record_that_is_not_there_is_named(bench):
+def test_a_record_that_is_not_there_is_named(bench: Bench) -> None:
+    """Update, delete and lock of nothing are one clear line each."""
     store = bench.open()
     for missing in (
         lambda: store.update(Ref("ep", 9), SHORT),
@@ -170,7 +177,7 @@ def test_a_record_that_is_not_there_is_named(bench):
             missing()
 
 
-def test_an_update_and_a_delete_meanwhile_leave_nothing_behind(bench):
+def test_an_update_and_a_delete_meanwhile_leave_nothing_behind(bench: Bench) -> None:
     """The record goes while its new text is being embedded: the update fails, and nothing is stored."""
     store, raw = bench.open(), bench.raw()
     ref = store.store(LONG, Scope()).ref

@@ -41,11 +41,13 @@ def place(tmp_path) -> Iterator[Place]:
         yield Place(tmp_path, server, opened)
 
 
-def test_it_offers_everything_the_protocol_knows():
+def test_it_offers_everything_the_protocol_knows() -> None:
+    """The reference has every capability and makes every claim, so that no law is skipped on it."""
     assert capabilities(Reference()) == {*CAPABILITIES, *CLAIMS}
 
 
-def test_what_is_read_past_the_store_agrees_with_it(place):
+def test_what_is_read_past_the_store_agrees_with_it(place: Place) -> None:
+    """The subject's own connection and the store tell the same of texts, nodes and records."""
     subject = place.open()
     memory, episode = subject.store(LONG, Scope()), subject.archive_episode(LONG.upper(), Scope())
     assert (memory.nodes, episode.nodes) == ("queued", "queued")
@@ -67,7 +69,8 @@ def test_what_is_read_past_the_store_agrees_with_it(place):
 @pytest.mark.parametrize(
     "change", ["locked = 1", "updated_at = 0", "content = CAST(content AS BLOB)", "embedding = x'00'"]
 )
-def test_every_byte_of_a_record_is_in_its_bytes(place, change):
+def test_every_byte_of_a_record_is_in_its_bytes(place: Place, change) -> None:
+    """A change of any column, of a type alone too, shows in `record_bytes`."""
     subject = place.open()
     ref = subject.store("short", Scope()).ref
     before = subject.record_bytes(ref)
@@ -75,7 +78,7 @@ def test_every_byte_of_a_record_is_in_its_bytes(place, change):
     assert subject.record_bytes(ref) != before
 
 
-def test_threads_share_a_subject_and_a_directory(place):
+def test_threads_share_a_subject_and_a_directory(place: Place) -> None:
     """Writers, builders and readers at once, on one handle and on a second one of the same directory."""
     handles = [place.open(), place.open()]
     failed = []
@@ -106,7 +109,8 @@ def test_threads_share_a_subject_and_a_directory(place):
 
 
 @pytest.mark.parametrize("statement", range(1, 12))
-def test_it_dies_before_the_chosen_statement_and_stays_dead(place, statement):
+def test_it_dies_before_the_chosen_statement_and_stays_dead(place: Place, statement) -> None:
+    """What was stored before the kill is there for another process, and nothing is half there."""
     subject = place.open()
     kept = subject.store(LONG, Scope()).ref
     subject.kill_at(statement)
@@ -126,7 +130,8 @@ def test_it_dies_before_the_chosen_statement_and_stays_dead(place, statement):
     assert other.nodes(kept)
 
 
-def test_settling_waits_for_no_back_off_and_no_lease(place):
+def test_settling_waits_for_no_back_off_and_no_lease(place: Place) -> None:
+    """`settle` drains what waits for its next attempt and what a dead process had claimed."""
     subject = place.open()
     ref = subject.store(LONG, Scope()).ref
     subject.execute("UPDATE tasks SET attempts = 1, lease_until = (SELECT created_at FROM memories) + 800")
@@ -134,7 +139,8 @@ def test_settling_waits_for_no_back_off_and_no_lease(place):
     assert subject.nodes(ref)
 
 
-def test_a_database_it_refuses_is_left_as_it_is(place):
+def test_a_database_it_refuses_is_left_as_it_is(place: Place) -> None:
+    """Somebody else's database is named, and not a byte of it changes."""
     path = place.directory / DATABASE
     with closing(sqlite3.connect(path)) as raw:
         raw.execute("CREATE TABLE customers (id INTEGER PRIMARY KEY)")
@@ -144,7 +150,8 @@ def test_a_database_it_refuses_is_left_as_it_is(place):
     assert path.read_bytes() == before
 
 
-def test_a_directory_it_cannot_open_is_named_and_leaves_nothing_open(place):
+def test_a_directory_it_cannot_open_is_named_and_leaves_nothing_open(place: Place) -> None:
+    """A failed open is one clear line, and closes what it had opened."""
     (place.directory / DATABASE).write_bytes(b"not a database, but long enough to be taken for one" * 20)
     with pytest.raises(NotAStoreError, match="is not a SQLite database"):
         place.open()

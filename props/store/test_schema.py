@@ -51,13 +51,15 @@ PRAGMA user_version = 1;
 RECORDS = "SELECT * FROM memories UNION ALL SELECT * FROM episodes"
 
 
-def test_the_node_table_is_the_design_s_column_for_column(bench):
+def test_the_node_table_is_the_design_s_column_for_column(bench: Bench) -> None:
+    """Section 1: names, types, defaults and key of record_nodes."""
     bench.open()
     columns = [tuple(row[1:]) for row in bench.raw().execute("PRAGMA table_info(record_nodes)")]
     assert columns == RECORD_NODES
 
 
-def test_opening_again_writes_nothing(bench):
+def test_opening_again_writes_nothing(bench: Bench) -> None:
+    """A store whose schema is whole is left as it is."""
     bench.open()
     raw = bench.raw()
     before = raw.execute("PRAGMA data_version").fetchone()
@@ -65,7 +67,7 @@ def test_opening_again_writes_nothing(bench):
     assert raw.execute("PRAGMA data_version").fetchone() == before
 
 
-def test_a_version_1_database_keeps_its_records_and_gets_nodes(bench):
+def test_a_version_1_database_keeps_its_records_and_gets_nodes(bench: Bench) -> None:
     """Migration adds tables and triggers, and repair builds the nodes of records written before: section 3."""
     raw = bench.raw()
     raw.executescript(VERSION_1)
@@ -81,7 +83,8 @@ def test_a_version_1_database_keeps_its_records_and_gets_nodes(bench):
     assert (health.missing_nodes, health.findings) == ((), {})
 
 
-def test_a_newer_schema_is_left_alone(bench):
+def test_a_newer_schema_is_left_alone(bench: Bench) -> None:
+    """A later version's database is refused with what to do, and keeps its version."""
     bench.open().close()
     raw = bench.raw()
     raw.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
@@ -91,7 +94,8 @@ def test_a_newer_schema_is_left_alone(bench):
 
 
 @pytest.mark.parametrize("content", [b"no database at all" * 100, b"SQLite format 3\0" + b"\xff" * 5_000])
-def test_a_file_that_is_no_database_is_named_and_kept(bench, content):
+def test_a_file_that_is_no_database_is_named_and_kept(bench: Bench, content) -> None:
+    """The path is named, and the file stays as it is to the byte."""
     path = Path(bench.path("a.db"))
     path.write_bytes(content)
     with pytest.raises(NotAStoreError, match=re.escape(str(path))):
@@ -99,7 +103,8 @@ def test_a_file_that_is_no_database_is_named_and_kept(bench, content):
     assert path.read_bytes() == content
 
 
-def test_tables_of_something_else_are_named(bench):
+def test_tables_of_something_else_are_named(bench: Bench) -> None:
+    """A table of one of our names without our columns is somebody else's."""
     raw = bench.raw()
     raw.execute("CREATE TABLE memories (id INTEGER PRIMARY KEY, body TEXT)")
     with pytest.raises(NotAStoreError, match="its table memories lacks agent"):
@@ -122,7 +127,7 @@ FOREIGN = {
 
 @pytest.mark.parametrize("journal", ["delete", "wal", "wal with a log"])
 @pytest.mark.parametrize("foreign", FOREIGN)
-def test_what_is_refused_is_left_as_it_is_to_the_byte(bench, foreign, journal):
+def test_what_is_refused_is_left_as_it_is_to_the_byte(bench: Bench, foreign, journal) -> None:
     """Not even its journal mode is set, no file is left beside it, and a log is not written back into it."""
     statements, says = FOREIGN[foreign]
     raw = bench.raw()
@@ -140,13 +145,13 @@ def test_what_is_refused_is_left_as_it_is_to_the_byte(bench, foreign, journal):
     assert _files(bench) == before
 
 
-def _files(bench):
+def _files(bench: Bench):
     # The -shm file is an index into the log, in which readers note where they are.
     return {path.name: path.read_bytes() for path in bench.directory.iterdir() if not path.name.endswith("-shm")}
 
 
 @pytest.mark.parametrize("content", [b"x", b"hello", b"SQLite format 2\0" * 40])
-def test_a_file_shorter_than_a_page_is_no_empty_database(bench, content):
+def test_a_file_shorter_than_a_page_is_no_empty_database(bench: Bench, content) -> None:
     """SQLite itself would take it for one, and overwrite it."""
     path = Path(bench.path("a.db"))
     path.write_bytes(content)
@@ -155,13 +160,14 @@ def test_a_file_shorter_than_a_page_is_no_empty_database(bench, content):
     assert path.read_bytes() == content
 
 
-def test_an_empty_file_becomes_a_store(bench):
+def test_an_empty_file_becomes_a_store(bench: Bench) -> None:
+    """A file of no bytes, as another program may have made it, holds nothing to lose."""
     Path(bench.path("a.db")).touch()
     assert bench.open().store("text", Scope()).ref.id == 1
 
 
 @pytest.mark.parametrize("table", ["memories", "episodes"])
-def test_a_store_that_lost_its_records_is_not_made_empty_in_silence(bench, table):
+def test_a_store_that_lost_its_records_is_not_made_empty_in_silence(bench: Bench, table) -> None:
     """Their ids would be given anew, and nothing can bring them back but a backup."""
     bench.open().close()
     bench.raw().execute(f"DROP TABLE {table}")
@@ -238,7 +244,7 @@ def test_a_lexical_index_damaged_while_the_store_was_closed_is_mended(bench: Ben
 
 @pytest.mark.parametrize("reopened", [True, False])
 @pytest.mark.parametrize("name", DERIVED)
-def test_whatever_is_derived_is_made_anew_when_it_is_missing(bench, name, reopened):
+def test_whatever_is_derived_is_made_anew_when_it_is_missing(bench: Bench, name, reopened) -> None:
     """On open and by repair; the index is full again, nodes are missing and get built, and no record changes."""
     store, raw = bench.open(), bench.raw()
     refs = [put(LONG, Scope()).ref for put in (store.store, store.archive_episode)]
@@ -260,7 +266,8 @@ def test_whatever_is_derived_is_made_anew_when_it_is_missing(bench, name, reopen
     assert store.store(LONG, Scope()).ref.id == 2
 
 
-def test_a_view_of_another_statement_is_made_anew_on_open(bench):
+def test_a_view_of_another_statement_is_made_anew_on_open(bench: Bench) -> None:
+    """A view that says something else would answer for the records."""
     bench.open()
     raw = bench.raw()
     view = "SELECT sql FROM sqlite_master WHERE name = 'searchable'"
@@ -271,12 +278,14 @@ def test_a_view_of_another_statement_is_made_anew_on_open(bench):
     assert raw.execute(view).fetchone() == before
 
 
-def test_a_missing_directory_is_named(bench):
+def test_a_missing_directory_is_named(bench: Bench) -> None:
+    """It is not made."""
     with pytest.raises(NotAStoreError, match="cannot be opened"):
         bench.open("missing/a.db")
 
 
-def test_a_locked_database_is_named(bench):
+def test_a_locked_database_is_named(bench: Bench) -> None:
+    """Another process's write lock is "not available now", and passes."""
     store = bench.open(factory=_impatient)
     raw = bench.raw()
     raw.execute("BEGIN IMMEDIATE")
@@ -360,7 +369,8 @@ def test_a_read_only_database_is_named_and_still_read(bench: Bench, write: str) 
     assert store.check_health() == Health((Ref("mem", 2),), {})
 
 
-def test_a_missing_or_altered_trigger_is_made_anew_on_open(bench):
+def test_a_missing_or_altered_trigger_is_made_anew_on_open(bench: Bench) -> None:
+    """Section 4 rests on the triggers: each is there again, as it was."""
     bench.open()
     raw = bench.raw()
     triggers = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY name"
@@ -373,7 +383,7 @@ def test_a_missing_or_altered_trigger_is_made_anew_on_open(bench):
     assert raw.execute(triggers).fetchall() == before
 
 
-def test_a_failed_open_leaves_no_half_made_schema(bench):
+def test_a_failed_open_leaves_no_half_made_schema(bench: Bench) -> None:
     """The schema is one transaction: an error before any statement of it leaves an empty database."""
 
     class Failing(sqlite3.Connection):
@@ -408,7 +418,7 @@ def _refusal(call: Callable[[], object]) -> str | None:
     return None
 
 
-def _complete(bench):
+def _complete(bench: Bench):
     bench.open("complete.db")
     return bench.raw("complete.db").execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
 

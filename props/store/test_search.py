@@ -11,6 +11,7 @@ from overflow.contract.strategies import FRAGMENTS
 from overflow.store import Hit, Ref, Scope
 from overflow.store.reconstruct import PREVIEW
 from overflow.store.search import RRF_K
+from props.store.conftest import Bench
 
 LONG = "one two three four five six seven eight nine. "
 HERE, THERE = Scope(), Scope("agent", "other project", "")
@@ -25,7 +26,7 @@ queries = st.one_of(
 
 
 @given(stored=st.lists(texts, min_size=1, max_size=6), query=queries, limit=st.integers(-1, 8))
-def test_recall_is_a_prefix_of_one_total_order(bench, stored, query, limit):
+def test_recall_is_a_prefix_of_one_total_order(bench: Bench, stored, query, limit) -> None:
     """Any query is answered; scores never rise, equal ones are in order of kind and id, and a limit only cuts."""
     store, _ = bench.fresh()
     for number, text in enumerate(stored):
@@ -41,7 +42,7 @@ def test_recall_is_a_prefix_of_one_total_order(bench, stored, query, limit):
 
 
 @given(stored=st.lists(texts, min_size=1, max_size=5), query=texts)
-def test_recall_fuses_the_two_arms_by_reciprocal_rank(bench, stored, query):
+def test_recall_fuses_the_two_arms_by_reciprocal_rank(bench: Bench, stored, query) -> None:
     """Stated anew: each arm's ranks, counted from 1, add 1 / (60 + rank)."""
     store, _ = bench.fresh()
     refs = [store.store(text, HERE).ref for text in stored]
@@ -60,7 +61,7 @@ def test_recall_fuses_the_two_arms_by_reciprocal_rank(bench, stored, query):
         assert lowest - 1e-12 <= found[ref] - lexical <= highest + 1e-12
 
 
-def test_records_of_equal_score_are_in_order_of_kind_and_id(bench):
+def test_records_of_equal_score_are_in_order_of_kind_and_id(bench: Bench) -> None:
     """First by words and second by vector is as good as the other way round; then the id decides."""
     store, raw = bench.open(), bench.raw()
     store.store("the query word, and much else that is not asked for", HERE)
@@ -73,7 +74,7 @@ def test_records_of_equal_score_are_in_order_of_kind_and_id(bench):
 
 
 @given(stored=st.lists(texts, min_size=1, max_size=5), query=texts)
-def test_words_find_every_record_that_holds_a_trigram_of_the_query(bench, stored, query):
+def test_words_find_every_record_that_holds_a_trigram_of_the_query(bench: Bench, stored, query) -> None:
     """The lexical arm alone, against plain search for the query's runs of 3 characters; NUL counts as white space."""
     store, _ = bench.fresh()
     refs = [store.store(text, HERE).ref for text in stored]
@@ -101,7 +102,7 @@ def _folded(text):
 
 
 @pytest.mark.parametrize("query", ["東京", "tokyo", "東", "OK"])
-def test_a_query_below_three_characters_is_found_too(bench, query):
+def test_a_query_below_three_characters_is_found_too(bench: Bench, query) -> None:
     """東京 has no trigram; and what stands behind a NUL is found as what stands before it."""
     store = bench.open()
     bench.embedder.away = True
@@ -113,7 +114,7 @@ def test_a_query_below_three_characters_is_found_too(bench, query):
     stored=st.lists(st.text("aAb東京é😀 \0", min_size=1, max_size=8), min_size=1, max_size=5),
     runs=st.lists(st.text("aAb東京é😀", min_size=1, max_size=2), min_size=1, max_size=6),
 )
-def test_short_runs_rank_by_how_many_of_them_a_record_holds(bench, stored, runs):
+def test_short_runs_rank_by_how_many_of_them_a_record_holds(bench: Bench, stored, runs) -> None:
     """Against plain search: ASCII letters alike in both cases, each different run once."""
     store, _ = bench.fresh()
     refs = [store.store(text, HERE).ref for text in stored]
@@ -127,7 +128,7 @@ def test_short_runs_rank_by_how_many_of_them_a_record_holds(bench, stored, runs)
     assert found == sorted((ref for ref in refs if held[ref]), key=lambda ref: (-held[ref], ref))
 
 
-def test_many_short_runs_are_one_pass_over_the_texts(bench):
+def test_many_short_runs_are_one_pass_over_the_texts(bench: Bench) -> None:
     """Their number is no factor: 256 runs took 256 passes."""
     statements = []
 
@@ -144,7 +145,8 @@ def test_many_short_runs_are_one_pass_over_the_texts(bench):
     assert [sql.split()[1] for sql in statements if "lower(" in sql] == ["'mem',", "'ep',"]
 
 
-def test_vectors_of_another_model_or_length_are_not_compared(bench):
+def test_vectors_of_another_model_or_length_are_not_compared(bench: Bench) -> None:
+    """They are no candidates of the vector arm, nor is what is no vector at all."""
     store, raw = bench.open(), bench.raw()
     store.store("zzz", HERE)
     store.store("zzz", HERE)
@@ -156,7 +158,8 @@ def test_vectors_of_another_model_or_length_are_not_compared(bench):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_a_vector_of_no_numbers_ranks_last_and_breaks_nothing(bench, value):
+def test_a_vector_of_no_numbers_ranks_last_and_breaks_nothing(bench: Bench, value) -> None:
+    """The order stays total: a row edited by hand ranks behind every number."""
     store, raw = bench.open(), bench.raw()
     for text in ("zzz", "qqq", "zzz"):
         store.store(text, HERE)
@@ -164,7 +167,7 @@ def test_a_vector_of_no_numbers_ranks_last_and_breaks_nothing(bench, value):
     assert [hit.ref.id for hit in store.recall("qqx", HERE, 5)] == [2, 3, 1]
 
 
-def test_no_read_touches_a_node_or_writes(bench):
+def test_no_read_touches_a_node_or_writes(bench: Bench) -> None:
     """Retrieval is unchanged by nodes because recall never names their table: invariant 1, by construction."""
     statements = []
 
@@ -193,7 +196,7 @@ def test_no_read_touches_a_node_or_writes(bench):
     assert raw.execute("PRAGMA data_version").fetchone() == before
 
 
-def test_nodes_change_no_score(bench):
+def test_nodes_change_no_score(bench: Bench) -> None:
     """Invariant 1 on two stores with one history."""
     stores = [bench.open(f"{name}.db", queue=queue) for name, queue in (("with", True), ("without", False))]
     for store in stores:
@@ -213,7 +216,7 @@ def _without_quotes(items):
 
 
 @given(words=st.lists(st.sampled_from("abcdefg"), min_size=5, max_size=30), query=st.text("abcdefg", max_size=4))
-def test_the_most_relevant_node_is_quoted(bench, words, query):
+def test_the_most_relevant_node_is_quoted(bench: Bench, words, query) -> None:
     """The highest cosine of the query to a node's own vector, the lowest index of equal ones: section 6."""
     store, raw = bench.fresh()
     text = " ".join(words)
@@ -237,7 +240,8 @@ def test_the_most_relevant_node_is_quoted(bench, words, query):
     assert item.quotes == (quote,)
 
 
-def test_until_its_nodes_exist_a_record_is_quoted_from_its_start(bench):
+def test_until_its_nodes_exist_a_record_is_quoted_from_its_start(bench: Bench) -> None:
+    """Section 3; the same again while no query can be embedded."""
     store = bench.open()
     text = LONG * 40
     ref = store.store(text, HERE).ref
@@ -249,7 +253,7 @@ def test_until_its_nodes_exist_a_record_is_quoted_from_its_start(bench):
     assert store.quote(ref, "nine", HERE) == pending
 
 
-def test_a_node_is_read_only_in_its_record_s_scope(bench):
+def test_a_node_is_read_only_in_its_record_s_scope(bench: Bench) -> None:
     """Section 4: it inherits the parent's isolation, whatever is known of it."""
     store = bench.open()
     ref = store.store(LONG, THERE).ref

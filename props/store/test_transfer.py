@@ -11,6 +11,7 @@ from overflow.errors import InputError
 from overflow.store import Health, Ref, Scope
 from overflow.store.errors import DamagedStoreError, StoreInputError
 from overflow.store.records import LENGTH_LIMIT
+from props.store.conftest import Bench
 
 LONG = "one two three four five six seven eight nine. "
 GOOD = {"kind": "mem", "agent": "agent", "text": "fine"}
@@ -20,7 +21,7 @@ records = st.tuples(texts, st.booleans(), st.builds(Scope, texts, texts, texts),
 
 
 @given(stored=st.lists(records, max_size=5))
-def test_an_import_of_an_export_exports_the_same(bench, stored):
+def test_an_import_of_an_export_exports_the_same(bench: Bench, stored) -> None:
     """Text, kind, scope, lock and times come through to the byte; ids do not, and nodes are rebuilt."""
     store, _ = bench.fresh()
     for text, episode, scope, locked in stored:
@@ -73,7 +74,8 @@ def _sorted(stored):
         (b'{"kind": "mem", "text": "x", "created_at": -1e400}', "created_at is no number"),
     ],
 )
-def test_a_bad_line_is_named_by_its_number_and_nothing_is_imported(bench, line, says):
+def test_a_bad_line_is_named_by_its_number_and_nothing_is_imported(bench: Bench, line, says) -> None:
+    """All or none, and nothing is embedded before every line is read."""
     store = bench.open()
     file = Path(bench.path("bad.jsonl"))
     file.write_bytes(json.dumps(GOOD).encode() + b"\n\n" + line + b"\n" + json.dumps(GOOD).encode())
@@ -84,7 +86,7 @@ def test_a_bad_line_is_named_by_its_number_and_nothing_is_imported(bench, line, 
     assert bench.raw().execute("SELECT count(*) FROM records").fetchone() == (0,)
 
 
-def test_an_import_keeps_the_limit_and_separators_inside_a_text(bench):
+def test_an_import_keeps_the_limit_and_separators_inside_a_text(bench: Bench) -> None:
     """A line ends at a line feed alone: U+2028 and its like are characters of a text."""
     store, file = bench.open(), Path(bench.path("lines.jsonl"))
     texts = ["a\u2028b\u0085c\x0bd\r", "x" * (LENGTH_LIMIT + 5)]
@@ -93,7 +95,8 @@ def test_an_import_keeps_the_limit_and_separators_inside_a_text(bench):
     assert [store.contents(ref, Scope()) for ref in refs] == [texts[0], texts[1][:LENGTH_LIMIT]]
 
 
-def test_an_import_embeds_in_batches_and_survives_a_server_that_is_away(bench):
+def test_an_import_embeds_in_batches_and_survives_a_server_that_is_away(bench: Bench) -> None:
+    """At most 50 texts a request; without a server the records come in, and lack their vectors."""
     store, file = bench.open(), Path(bench.path("many.jsonl"))
     file.write_text("".join(json.dumps(GOOD | {"text": f"{LONG}{number}"}) + "\n" for number in range(120)))
     assert all(stored.nodes for stored in store.import_(str(file)))
@@ -103,7 +106,7 @@ def test_an_import_embeds_in_batches_and_survives_a_server_that_is_away(bench):
     assert len(store.check_health().findings["missing_vectors"]) == 120
 
 
-def test_an_export_that_fails_leaves_the_older_file(bench):
+def test_an_export_that_fails_leaves_the_older_file(bench: Bench) -> None:
     """It is written aside and renamed, and leaves nothing beside it."""
     store = bench.open()
     target = Path(bench.path("out.jsonl"))
@@ -125,12 +128,14 @@ def test_an_export_that_fails_leaves_the_older_file(bench):
         store.export(bench.path("missing/out.jsonl"))
 
 
-def test_a_file_that_cannot_be_read_is_named(bench):
+def test_a_file_that_cannot_be_read_is_named(bench: Bench) -> None:
+    """One line with the path and the system's reason."""
     with pytest.raises(InputError, match=r"cannot read .*missing\.jsonl: No such file"):
         bench.open().import_(bench.path("missing.jsonl"))
 
 
-def test_an_unreadable_row_is_exported_as_it_is_read(bench):
+def test_an_unreadable_row_is_exported_as_it_is_read(bench: Bench) -> None:
+    """What is no UTF-8 comes out as U+FFFD, as every read gives it."""
     store, raw = bench.open(), bench.raw()
     raw.execute("INSERT INTO memories (agent, content) VALUES ('agent', x'61ff62')")
     store.export(bench.path("out.jsonl"))
@@ -152,7 +157,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_an_odd_row_is_named_and_loses_no_other_record(bench, odd):
+def test_an_odd_row_is_named_and_loses_no_other_record(bench: Bench, odd) -> None:
     """It is exported as an import accepts it, or left out if it has no text; the others come through as they are."""
     column, value, finding = ODD[odd]
     store, file = bench.open(), bench.path("out.jsonl")

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overflow.store import Ref, Scope
+from props.store.conftest import Bench
 
 LONG = "one two three four five six seven eight nine. "
 TEXTS = (LONG, LONG.upper(), "short", "a\0b zebra", "日本語の長い文 と 別の 文 が 続く よ ね", b"\xff\xfebytes", 17)
@@ -34,7 +35,7 @@ steps = st.tuples(
 
 
 @given(steps=st.lists(steps, min_size=1, max_size=6), recursive=st.booleans())
-def test_whatever_sql_changes_a_record_its_nodes_go_and_its_index_follows(bench, steps, recursive):
+def test_whatever_sql_changes_a_record_its_nodes_go_and_its_index_follows(bench: Bench, steps, recursive) -> None:
     """After each statement: nodes only of texts that are still stored under that id, and the index holds each text."""
     store, raw = bench.fresh()
     raw.execute(f"PRAGMA recursive_triggers = {recursive}")
@@ -70,7 +71,7 @@ def test_whatever_sql_changes_a_record_its_nodes_go_and_its_index_follows(bench,
 
 @pytest.mark.parametrize("kind", TABLES)
 @pytest.mark.parametrize("statement", STATEMENTS)
-def test_each_statement_takes_the_nodes_of_what_it_changes(bench, statement, kind):
+def test_each_statement_takes_the_nodes_of_what_it_changes(bench: Bench, statement, kind) -> None:
     """The same as above for each statement alone, on the long record of each kind."""
     store, raw = bench.open(), bench.raw()
     raw.text_factory = bytes
@@ -89,7 +90,7 @@ def test_each_statement_takes_the_nodes_of_what_it_changes(bench, statement, kin
 
 
 @pytest.mark.parametrize("kind", ["mem", "ep"])
-def test_a_change_of_the_text_takes_the_vector_away(bench, kind):
+def test_a_change_of_the_text_takes_the_vector_away(bench: Bench, kind) -> None:
     """The old text's vector would answer for the new one; health names what is left, and repair embeds it."""
     store, raw = bench.open(), bench.raw()
     ref = (store.store if kind == "mem" else store.archive_episode)("old words", Scope()).ref
@@ -105,7 +106,8 @@ def test_a_change_of_the_text_takes_the_vector_away(bench, kind):
     assert store.check_health().findings == {}
 
 
-def test_an_id_that_moves_takes_its_vector_along(bench):
+def test_an_id_that_moves_takes_its_vector_along(bench: Bench) -> None:
+    """The vector is of the text, which did not change."""
     store, raw = bench.open(), bench.raw()
     store.store("first words", Scope())
     store.store("second words", Scope())
@@ -114,7 +116,8 @@ def test_an_id_that_moves_takes_its_vector_along(bench):
     assert store.recall("first words", Scope(), 5)[0].ref == Ref("mem", 2)
 
 
-def test_an_id_is_never_used_again(bench):
+def test_an_id_is_never_used_again(bench: Bench) -> None:
+    """AUTOINCREMENT: a node cannot come to point at another record."""
     store, raw = bench.open(), bench.raw()
     first = store.store(LONG, Scope()).ref
     store.delete(first)
@@ -122,7 +125,7 @@ def test_an_id_is_never_used_again(bench):
     assert store.store(LONG, Scope()).ref.id == first.id + 1
 
 
-def test_a_replaced_record_is_queued_for_new_nodes(bench):
+def test_a_replaced_record_is_queued_for_new_nodes(bench: Bench) -> None:
     """REPLACE INTO is seen as an insert alone; the nodes it finds tell that there was a record."""
     store, raw = bench.open(), bench.raw()
     store.store(LONG, Scope())
