@@ -10,7 +10,9 @@ from typing import TypeVar
 
 from overflow.division.boundaries import choose_cut
 from overflow.division.density import Density
-from overflow.division.probes import Reading, first_end, next_end, wider_end
+from overflow.division.probes import first_end, next_end, wider_end
+from overflow.division.reading import Reading
+from overflow.division.repetitions import Repetitions
 from overflow.division.spans import Cost, Division, Span, TokensUnknownError, WindowTooSmallError
 from overflow.errors import UnavailableError
 from overflow.tokens.report import TokenReport
@@ -81,6 +83,7 @@ class _Asking:
         self.cost = Cost(0, 0, 0)
         self._text = text
         self._prefix_safe = prefix_safe
+        self._repetitions = Repetitions(text)
         self._window: int | None = None
 
     def first_probe(self, density: Density | None) -> Steps[Reading]:
@@ -92,8 +95,10 @@ class _Asking:
 
     def settled(self, reading: Reading) -> Steps[Reading]:
         """Widen the probe until its report stands for the whole rest."""
-        while (end := wider_end(self._text, reading)) is not None:
+        again = False
+        while (end := wider_end(self._text, reading, self._repetitions, again=again)) is not None:
             reading = yield from self._probe(reading.start, end, reading.density)
+            again = True
         return reading
 
     def cut(self, start: int, close: int, window: int) -> int:
@@ -110,6 +115,9 @@ class _Asking:
         """The span and the probe of what follows, in one round: the span nearly always fits, so it is not awaited."""
         if cut == len(self._text):
             return (yield from self.span(start, cut)), None
+        known = self._repetitions.known(cut)
+        if known is not None:
+            return (yield from self.span(start, cut)), known
         end = self._next_end(cut, density)
         own, ahead = yield from self._reports(Ask(self._text[start:cut], self._text[cut:end]))
         return own, self._reading(cut, end, ahead, density)

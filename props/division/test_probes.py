@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from overflow.contract.oracle import divide_by_the_rule
 from overflow.division import divide
-from overflow.tokens.report import TokenReport
+from overflow.tokens.report import TokenReport, TokenWindow
 from overflow.tokens.synthetic import SyntheticWindow, report_of_spans
 from overflow.tokens.wordllama import WordllamaWindow
 
@@ -133,7 +133,7 @@ def test_a_probe_is_believed_far_behind_the_close(tokenizer: Callable[[str], Spa
     check_belief(tokenizer, st.lists(fragments, min_size=6, max_size=8).map("".join), 20, 120)
 
 
-@pytest.mark.parametrize("unit", ["=", "ab"])
+@pytest.mark.parametrize("unit", ["=", "ab", "a,", "x。"])
 @pytest.mark.parametrize("length", [3000, 3001, 3006])
 def test_a_repetition_is_measured_whole(unit: str, length: int) -> None:
     """Where the short token of a repetition comes first, its length decides where the window closes."""
@@ -141,6 +141,35 @@ def test_a_repetition_is_measured_whole(unit: str, length: int) -> None:
     for text in (unit * length, "some words " + unit * length + " and more words"):
         nodes = divide_by_the_rule(text, lambda rest: window.measure([rest])[0])
         assert [(span.start, span.end, span.token_count) for span in divide(text, window).spans] == nodes
+
+
+def first_comes_first(text: str) -> Spans:
+    """As BPE on a repetition: the remainder comes last, so that no window but the last ones sees it."""
+    return pieces(0, len(text), 7)
+
+
+@pytest.mark.parametrize("unit", ["=", "ab", "日本語", "\n", "。！"])
+@pytest.mark.parametrize(
+    "window",
+    [WordllamaWindow(40), Spied(repetitions, 40), Spied(first_comes_first, 40), SyntheticWindow("word_ends", 90)],
+    ids=["wordllama", "remainder first", "remainder last", "word ends"],
+)
+def test_windows_along_a_repetition_equal_the_rule(unit: str, window: TokenWindow) -> None:
+    """Where most windows of a repetition are not measured, and where all of them must be, the nodes are the rule's:
+    those inside, those at its end, those of a second one behind it, and those of the prose around."""
+    run = (unit * 4501)[:4501]
+    for text in (run, "Some words first. " + run + "abc" + "-" * 1500 + " and more words" * 9):
+        nodes = divide_by_the_rule(text, lambda rest: window.measure([rest])[0])
+        assert [(span.start, span.end, span.token_count) for span in divide(text, window).spans] == nodes
+
+
+@pytest.mark.parametrize("unit", ["a", "=", "日", "word", "https://example.org/"])
+@pytest.mark.parametrize("window", [WordllamaWindow(), SyntheticWindow("chars", 100), SyntheticWindow("words", 40)])
+def test_a_repetition_costs_no_more_than_prose(unit: str, window: TokenWindow) -> None:
+    """Where windows close alike however much follows, the rest is not measured; nor is one word without end, in which
+    no window closes, widened by small steps."""
+    text = (unit * 80_000)[:80_000]
+    assert divide(text, window).cost.characters <= 2.5 * len(text)
 
 
 @pytest.mark.parametrize(
