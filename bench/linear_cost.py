@@ -5,6 +5,7 @@ slow machine misses no aim. Texts come from the standard library and from this f
 """
 
 import argparse
+import base64
 import json
 import random
 import sys
@@ -28,11 +29,13 @@ from overflow.store import MemoryStore, Scope
 from overflow.tokens.e5 import E5Window
 from overflow.tokens.http import HttpWindow
 from overflow.tokens.report import TokenWindow
+from overflow.tokens.synthetic import SyntheticWindow
 from overflow.tokens.wordllama import WordllamaWindow
 
 RECORD = 16_000
 BACKLOG = 50
 SHORT, LONG = 10_000, 1_000_000
+HOSTILE = (10_000, 40_000, 160_000)
 
 _SUBJECTS = [
     "請求書",
@@ -178,6 +181,37 @@ def speed(name: str, text: str, window: TokenWindow) -> list[Figure]:
     return [Figure(f"{name}, {len(text):,} characters: speed against {SHORT:,}", ratio, 0.8, least=True)]
 
 
+def hostile(length: int) -> dict[str, str]:
+    """Texts without a place to cut, or that repeat themselves, by name."""
+    address = "https://example.org/" + "".join(f"{word}-{at}/" for at, word in enumerate(english(length).split()))
+    encoded = base64.b64encode(random.Random(3).randbytes(length)).decode()
+    texts = {
+        "a": "a" * length,
+        "=": "=" * length,
+        "日": "日" * length,
+        "word": "word" * length,
+        "word ": "word " * length,
+    }
+    return {name: text[:length] for name, text in {**texts, "one address": address, "base64": encoded}.items()}
+
+
+def unbroken(window: TokenWindow) -> list[Figure]:
+    """What hostile texts cost at each length; the time is against the shortest, a character each."""
+    found = []
+    first: dict[str, float] = {}
+    for length in HOSTILE:
+        for name, text in hostile(length).items():
+            begin = time.perf_counter()
+            division = divide(text, window)
+            pace = (time.perf_counter() - begin) / length
+            slower = pace / first.setdefault(name, pace)
+            what = f"{name!r} × {length:,}, {window.name}"
+            found.append(Figure(f"{what}: characters measured per character", division.cost.characters / length, 4.5))
+            if length > HOSTILE[0]:
+                found.append(Figure(f"{what}: time a character against {HOSTILE[0]:,}", slower, 1 / 0.8))
+    return found
+
+
 def figures() -> list[Figure]:
     """Every figure of "Linear cost", in groups: each group is a function that returns its figures."""
     e5, wordllama = E5Window(), WordllamaWindow()
@@ -192,6 +226,8 @@ def figures() -> list[Figure]:
     found += backlog("Japanese, e5", japanese(BACKLOG * RECORD), e5)
     found += speed("English, wordllama", english(LONG), wordllama)
     found += speed("Japanese, e5", japanese(LONG), e5)
+    for window in (wordllama, SyntheticWindow("chars", 100), SyntheticWindow("words", 40)):
+        found += unbroken(window)
     return found
 
 
