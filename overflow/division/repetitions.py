@@ -4,10 +4,10 @@ To some tokenizers the first token of a repetition depends on how long all of it
 its end, and a long one costs the square of its length. Whether a tokenizer is such a one is tried out on stretches of a
 few lengths: tested, not proved. No cut is decided here. DESIGN.md, "The division rule": measuring a bounded prefix.
 
-What stays more than linear: a repetition under a Unigram tokenizer that has several ways to take it apart. `a`, `ab` and
-`=` under e5 are measured 11, 13 and 4 times at 40,000 characters, 19, 22 and 7 times at 80,000; `日` and `words` are not,
-nor is anything under wordllama and the synthetic kinds. And any text under a window that is not prefix-safe, which is
-measured as a whole rest each time. Unbroken text that repeats nothing is linear, but dear in a narrow window: 4 times its
+What stays more than linear: a repetition under a Unigram tokenizer that has several ways to take it apart. Under e5
+`a`, `ab` and `=` are measured 11, 13 and 4 times at 40,000 characters, 19, 22 and 7 times at 80,000; `日` and `words`
+are not, nor is anything under wordllama and the synthetic kinds. And any text under a window not prefix-safe, whose
+whole rest is measured each time. Unbroken text that repeats nothing is linear, but dear in a narrow window: 4 times its
 length under wordllama, 13 times under chars@100, because each window is measured 1,024 characters beyond its close.
 """
 
