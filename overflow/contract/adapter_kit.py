@@ -19,6 +19,7 @@ import inspect
 import json
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
@@ -46,7 +47,7 @@ CAPABILITIES = (
     "kill_at",
 )
 #: What a subject may claim of itself by an attribute that is true; offered like a capability, but not called.
-CLAIMS = ("design_rule", "updates_episodes")
+CLAIMS = ("design_rule", "design_schema", "length_limit", "updates_episodes")
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, SUBJECT_ERROR = -32700, -32600, -32601, -32602, -32000
 
@@ -157,8 +158,16 @@ def _error(identifier: str | int | None, error: Exception) -> bytes:
     code = error.code if isinstance(error, RefusedError) else SUBJECT_ERROR
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    body = {"code": code, "message": str(error), "data": {"type": name}}
+    body = {"code": code, "message": str(error), "data": {"type": name, **_where(error)}}
     return encode_line({"jsonrpc": "2.0", "id": identifier, "error": body})
+
+
+def _where(error: Exception) -> dict[str, str]:
+    """The place that raised the error; none for a refusal, which is not the subject's."""
+    if isinstance(error, RefusedError):
+        return {}
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return {"where": f"{os.path.basename(last.filename)}:{last.lineno}, in {last.name}"}  # noqa: PTH119 - a name is enough
 
 
 def _python_name(method: str) -> str:

@@ -5,6 +5,7 @@ stderr, and after one the child is gone: an answer that comes late can never be 
 "Subject protocol".
 """
 
+import atexit
 import os
 import selectors
 import shlex
@@ -16,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import IO, cast
 
+from overflow.contract.signals import OverdueError
 from overflow.errors import UnavailableError
 
 #: What is kept of stderr (bytes), and how many of its lines an error shows.
@@ -42,7 +44,7 @@ class Child:
 
     def __init__(self, command: Sequence[str], env: Mapping[str, str] | None, timeout: float, grace: float = 5.0):
         self._command = shlex.join(command)
-        self._timeout = timeout
+        self.timeout = timeout
         self._grace = grace
         self._received = bytearray()
         self.is_over = False
@@ -60,6 +62,8 @@ class Child:
             )
         except OSError as error:
             raise UnavailableError(f"cannot start `{self._command}`: {error.strerror}") from error
+        # Whatever ends this process, save SIGKILL, ends the child and what it started.
+        atexit.register(self.kill)
         self._stdin = cast(IO[bytes], self._process.stdin)
         self._stdout = cast(IO[bytes], self._process.stdout)
         self._stderr = cast(IO[bytes], self._process.stderr)
@@ -86,6 +90,7 @@ class Child:
     def kill(self) -> None:
         """End the child at once with SIGKILL, as a fault would; nothing happens when it is over."""
         self.is_over = True
+        atexit.unregister(self.kill)
         self._signal(signal.SIGKILL)
         self._process.wait()
         self._stdin.close()
@@ -103,7 +108,7 @@ class Child:
         self.kill()
 
     def _exchange(self, line: bytes) -> bytes:
-        deadline = time.monotonic() + self._timeout
+        deadline = time.monotonic() + self.timeout
         unsent = memoryview(line)
         searched = 0
         with selectors.DefaultSelector() as selector:
@@ -119,7 +124,8 @@ class Child:
                 remaining = deadline - time.monotonic()
                 ready = selector.select(remaining) if remaining > 0 else []
                 if not ready:
-                    raise self.failure(f"gave no answer within {self._timeout:g} s")
+                    self.kill()
+                    raise OverdueError(self._account(f"did not answer within {self.timeout:g} s"))
                 for key, _ in ready:
                     if key.fileobj is self._stdout:
                         self._receive()

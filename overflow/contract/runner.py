@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,9 +22,11 @@ from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from overflow.contract.laws.law import Law
 from overflow.contract.scenario import Scenario
+from overflow.contract.signals import TIMEOUT, terminated_as_interrupted
+from overflow.contract.steps import Steps
 from overflow.contract.subject import CAPABILITIES, CLAIMS, Subject, capabilities
 from overflow.contract.violation import Violation
-from overflow.contract.watched import SubjectCrash, Watched
+from overflow.contract.watched import SubjectCrash, Watched, started
 from overflow.contract.world import SubjectFactory, World
 from overflow.embedding.script import Model, Script
 from overflow.embedding.server import ScriptedServer
@@ -101,23 +103,35 @@ class _Tally:
             self.evidence += world.evidence
 
 
-def described(violation: Violation) -> dict[str, Any]:
+def described(violation: Violation) -> dict[str, str]:
     """A counterexample as data: every value as a person would read it."""
-    return {
-        "title": violation.title,
-        "expected": str(violation.expected),
-        "got": str(violation.got),
-        **{label: str(value) for label, value in violation.context.items()},
-    }
+    found = {"title": violation.title, "expected": violation.expected, "got": violation.got, **violation.context}
+    return _as_text(found)
+
+
+def _as_text(context: Mapping[str, Any]) -> dict[str, str]:
+    return {label: str(value) for label, value in context.items()}
 
 
 class Runner:
-    """One run over one subject: the scripted server, and a directory for the examples' stores; a context manager."""
+    """One run over one subject: the scripted server, and a directory for the examples' stores; a context manager.
 
-    def __init__(self, factory: SubjectFactory, model: Model, *, on_example: Callable[[], None] = lambda: None) -> None:
+    `timeout` bounds each call of the subject (seconds). Interrupted, also by SIGTERM, it ends what it opened and raises
+    KeyboardInterrupt, whose text says which law and which call were running.
+    """
+
+    def __init__(
+        self,
+        factory: SubjectFactory,
+        model: Model,
+        *,
+        on_example: Callable[[], None] = lambda: None,
+        timeout: float = TIMEOUT,
+    ) -> None:
         self._factory = factory
         self._model = model
         self._on_example = on_example
+        self._timeout = timeout
         self._stack = ExitStack()
         #: Why the subject cannot be asked any further; None while it can.
         self.gone: str | None = None
@@ -125,15 +139,17 @@ class Runner:
     def __enter__(self) -> Self:
         """Start the server and open the subject once, to learn what it is; UnavailableError when it does not open."""
         with self._stack:
+            self._stack.enter_context(terminated_as_interrupted())
             self._root = Path(self._stack.enter_context(_directory()))
             self._server = self._stack.enter_context(ScriptedServer(Script(None, self._model)))
-            self._introduce(self._factory())
+            self._introduce()
             self._stack = self._stack.pop_all()
         return self
 
-    def _introduce(self, subject: Subject) -> None:
-        watched = Watched(subject, ())
+    def _introduce(self) -> None:
         try:
+            subject = started(self._factory, self._timeout)
+            watched = Watched(subject, (), Steps(), "", self._timeout)
             watched.open(str(self._root), self._server.url)
             self.name, self.version = subject.name, subject.version
             self.capabilities = _capabilities(subject)
@@ -163,10 +179,9 @@ class Runner:
         )
         run = self._machine(law, law.machine, tally) if law.machine else self._generated(law, tally)
         started = time.perf_counter()
-        status, reason, counterexample, error = self._outcome(lambda: run(configured, random_seed))
+        status, reason, counterexample, error = self._outcome(law, lambda: run(configured, random_seed))
         if status == "holds":
-            reason = _weakness(law, tally, profile)
-            status = "violated" if reason else "holds"
+            status, reason = _force(law, tally, profile)
         seconds = time.perf_counter() - started
         return Result(
             law.id, law.name, law.source, status, reason, tally.examples, tally.divided, seconds, counterexample, error
@@ -193,8 +208,9 @@ class Runner:
                 super().__init__(lambda scenario: self._worlds.enter_context(runner._world(law, scenario, tally)))
 
             def teardown(self) -> None:
-                tally.failed = tally.failed or self.failed
                 with self._worlds:
+                    if self.failure is not None:
+                        raise self.failure  # Once more, in its world, which knows the steps that led to it.
                     super().teardown()
                 runner._on_example()
 
@@ -219,14 +235,14 @@ class Runner:
                 finally:
                     divided.update(world.divided)
 
-        status, reason, counterexample, _ = self._outcome(once)
+        status, reason, counterexample, _ = self._outcome(law, once)
         if status == "holds":
             long = sum(scenario.runs_past(record.text) for record in scenario.records)
             if not divided or 2 * len(divided) < long:
+                status = "violated"
                 reason = f"too few records divided: {len(divided)} of the {long} that run past the window"
             else:
-                reason = _without_evidence(law, tally)
-            status = "violated" if reason else "holds"
+                status, reason = _evident(law, tally)
         return CorpusResult(status, reason, records, len(divided), time.perf_counter() - started, counterexample)
 
     @contextmanager
@@ -239,25 +255,29 @@ class Runner:
             raise tally.gone
         directory = Path(tempfile.mkdtemp(dir=self._root))
         try:
-            with World(self._factory, self._server, scenario, directory, self.capabilities, law.requires) as world:
+            world = World(
+                self._factory, self._server, scenario, directory, self.capabilities, law.requires, self._timeout
+            )
+            with world:
                 try:
                     yield world
+                except (SubjectCrash, Violation) as failure:
+                    failure.context |= {"steps": str(world.steps), "scenario": scenario}
+                    raise
                 finally:
                     tally.add(world)
         except SubjectCrash as crash:
             tally.failed = True
-            crash.scenario = str(scenario)
             if crash.unavailable:
                 tally.gone = crash
             raise
-        except Violation as violation:
+        except Violation:
             tally.failed = True
-            violation.context.setdefault("scenario", scenario)
             raise
         finally:
             shutil.rmtree(directory, ignore_errors=True)
 
-    def _outcome(self, run: Callable[[], None]) -> tuple[Status, str | None, dict[str, Any] | None, bool]:
+    def _outcome(self, law: Law, run: Callable[[], None]) -> tuple[Status, str | None, dict[str, Any] | None, bool]:
         try:
             run()
         except Violation as violation:
@@ -267,7 +287,11 @@ class Runner:
         except SubjectCrash as crash:
             if crash.unavailable:
                 self.gone = str(crash)
-            return "violated", f"the subject's {crash}", {"scenario": crash.scenario}, True
+            return "violated", f"the subject's {crash}", _as_text(crash.context), True
+        except KeyboardInterrupt as interrupt:
+            raise KeyboardInterrupt(
+                f"law {law.id}, {law.name}" + f"; {interrupt}" * bool(interrupt.args)
+            ) from interrupt
         return "holds", None, None, False
 
     def _cannot_ask(self, law: Law) -> str | None:
@@ -301,20 +325,24 @@ def _checked(law: Law, world: World) -> None:
     law.check(world)
 
 
-def _weakness(law: Law, tally: _Tally, profile: Profile) -> str | None:
-    """Why the examples prove nothing, if they do not."""
+def _force(law: Law, tally: _Tally, profile: Profile) -> tuple[Status, str | None]:
+    """What examples without a failure prove: that the law holds, nothing (and why), or that it could not be asked."""
     if tally.divided < profile.divided * tally.examples:
-        return f"too few examples divided: {tally.divided} of {tally.examples}, {profile.divided:.0%} are needed"
-    return _without_evidence(law, tally)
+        few = f"too few examples divided: {tally.divided} of {tally.examples}, {profile.divided:.0%} are needed"
+        return "violated", few
+    return _evident(law, tally)
 
 
 #: The share of examples in which what a law is about must really have happened.
 _EVIDENCE = 0.05
 
 
-def _without_evidence(law: Law, tally: _Tally) -> str | None:
+def _evident(law: Law, tally: _Tally) -> tuple[Status, str | None]:
+    if law.occasion is not None and not tally.evidence[law.occasion]:
+        return "skipped", f"the subject had no {law.occasion}, in {tally.examples} examples: there was nothing to ask"
     for name in law.evidence:
         needed = max(1, math.ceil(_EVIDENCE * tally.examples))
         if tally.evidence[name] < needed:
-            return f"{name}: {tally.evidence[name]} in {tally.examples} examples, {needed} are needed to prove anything"
-    return None
+            few = f"{name}: {tally.evidence[name]} in {tally.examples} examples, {needed} are needed to prove anything"
+            return "violated", few
+    return "holds", None

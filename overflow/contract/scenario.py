@@ -24,12 +24,12 @@ class Record:
     scope: Scope = field(default_factory=Scope)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Scenario:
     """What one example is made of.
 
     `texts` are further texts for edits, drawn as the records' are; `seed` picks among what a law may do, so that a law
-    needs no strategy of its own. `identity` names the model whose vectors the server gives.
+    needs no strategy of its own. `identity` names the model whose vectors the server gives, None when it does not say.
     """
 
     window: TokenWindow
@@ -37,7 +37,7 @@ class Scenario:
     queries: tuple[str, ...]
     texts: tuple[str, ...]
     seed: int = 0
-    identity: str = "model-1"
+    identity: str | None = "model-1"
 
     def report(self, text: str) -> TokenReport:
         """The window's report on `text`, measured here and not by the subject."""
@@ -65,7 +65,11 @@ class Scenario:
     def _spans(self) -> dict[str, list[tuple[int, int, int]] | None]:
         return {}
 
+    def __repr__(self) -> str:
+        """Without the texts: Hypothesis warns of values that it has to write out at length."""
+        return f"<scenario of {len(self.records)} records, window {self.window.name}, seed {self.seed}>"
+
     def __str__(self) -> str:
-        lines = [f"window {self.window.name}, seed {self.seed}"]
+        lines = [f"window {self.window.name}, seed {self.seed}, model {self.identity or 'without a name'}"]
         lines += [f"{r.kind} {r.scope.agent}/{r.scope.project}/{r.scope.channel}: {r.text!r}" for r in self.records]
         return "\n".join(lines)

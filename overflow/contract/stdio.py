@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, ParamSpec, TypeVar
 from overflow.contract import adapter_kit, codec
 from overflow.contract.child import Child, EndedError
 from overflow.contract.locate import subject_maker
+from overflow.contract.signals import TIMEOUT
 from overflow.contract.subject import CAPABILITIES, CLAIMS, Subject, SubjectDied, capabilities
 from overflow.errors import HarnessError, InputError, UnavailableError
 
@@ -30,12 +31,16 @@ R = TypeVar("R")
 
 
 class SubjectError(HarnessError):
-    """The subject answered a call with an error: `method`, the `remote_type` of its exception, and its `message`."""
+    """The subject answered a call with an error: `method`, the `remote_type` of its exception, and its `message`.
+
+    `where` is the place in the subject's own code that raised it, if it says so.
+    """
 
     exit_code = 3
 
-    def __init__(self, subject: str, method: str, remote_type: str, message: str):
-        super().__init__(f"{subject}: {method} failed with {remote_type}: {' '.join(message.split())}")
+    def __init__(self, subject: str, method: str, remote_type: str, message: str, where: object = None):
+        said = f"{subject}: {method} failed with {remote_type}: {' '.join(message.split())}"
+        super().__init__(said + (f" ({where})" if isinstance(where, str) else ""))
         self.method = method
         self.remote_type = remote_type
         self.message = message
@@ -79,12 +84,16 @@ class StdioSubject:
     when the child was killed as `kill_at` asked.
     """
 
-    def __init__(self, command: Sequence[str], env: Mapping[str, str] | None = None, timeout: float = 120.0):
+    def __init__(self, command: Sequence[str], env: Mapping[str, str] | None = None, timeout: float = TIMEOUT):
         self._command = command
         self._env = env
         self._timeout = timeout
         self._requests = 0
         self._child = self._start()
+
+    def limit_calls(self, seconds: float) -> None:
+        """From now on `seconds` bounds each call."""
+        self._timeout = self._child.timeout = seconds
 
     def open(self, directory: str, embedding_url: str) -> None:
         if self._child.is_over:
@@ -198,6 +207,7 @@ class StdioSubject:
             method,
             str(remote_type or f"JSON-RPC error {details.get('code')}"),
             str(details.get("message")).encode("utf-8", "backslashreplace").decode(),
+            data.get("where") if isinstance(data, dict) else None,
         )
 
 

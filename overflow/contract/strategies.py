@@ -135,7 +135,8 @@ def scenarios(
     records = (first, *more)
     edits = draw(st.lists(st.one_of(long, short_texts()), min_size=2, max_size=2))
     seed = draw(st.integers(0, 2**16 - 1))
-    return Scenario(chosen, records, queries_of([r.text for r in records], seed), tuple(edits), seed)
+    identity = draw(st.sampled_from(("model-1", "model-1", "model-1", None)))
+    return Scenario(chosen, records, queries_of([r.text for r in records], seed), tuple(edits), seed, identity)
 
 
 def queries_of(texts: Sequence[str], seed: int = 0) -> tuple[str, ...]:

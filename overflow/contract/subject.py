@@ -199,9 +199,10 @@ CAPABILITIES = (
 
 
 #: Claims a subject makes of itself by an attribute that is true. `design_rule`: it divides by the rule of section 2 as
-#: DESIGN.md reads it, so its nodes are compared with the rule's and not only with the invariants. `updates_episodes`:
-#: `update` takes an episode as well as a memory.
-CLAIMS = ("design_rule", "updates_episodes")
+#: DESIGN.md reads it, so its nodes are compared with the rule's and not only with the invariants. `design_schema`: what
+#: `execute` reaches are the tables of section 1, so a law may write there behind the subject's back. `length_limit`: it
+#: keeps the limit of section 7. `updates_episodes`: `update` takes an episode as well as a memory.
+CLAIMS = ("design_rule", "design_schema", "length_limit", "updates_episodes")
 
 
 def capabilities(subject: object) -> frozenset[str]:

@@ -1,15 +1,20 @@
 """A subject whose every failure is told apart from the harness's own, and of which a law uses only what it may.
 
 What a subject raises becomes SubjectCrash, with the method that raised it: never a violation of a law, and never
-mistaken for a defect of the harness, which is left to raise as it is. A law that calls a method it neither requires nor
-asked for is such a defect.
+mistaken for a defect of the harness, which is left to raise as it is. So does a call that takes too long. A law that
+calls a method it neither requires nor asked for is such a defect.
 """
 
 import functools
-from collections.abc import Container
+import traceback
+from collections.abc import Callable, Container
+from pathlib import Path
 from typing import Any
 
+from overflow.contract.child import EndedError
 from overflow.contract.conformity import require_conformity
+from overflow.contract.signals import OverdueError, call_within
+from overflow.contract.steps import Steps
 from overflow.contract.subject import CAPABILITIES, Subject, SubjectDied, method_name
 from overflow.errors import HarnessError, UnavailableError
 
@@ -17,27 +22,68 @@ _CAPABILITY_OF = {method_name(capability): capability for capability in CAPABILI
 
 
 class SubjectCrash(Exception):
-    """`method` of the subject raised `error`; `scenario` is the example it happened in, as text, once known."""
+    """`method` of the subject raised `error`; `context` is that of a Violation: what led to it."""
 
     def __init__(self, method: str, error: BaseException) -> None:
-        super().__init__(f"{method} raised {type(error).__name__}: {error}")
+        raised = str(error) if isinstance(error, OverdueError) else f"raised {type(error).__name__}: {error}"
+        super().__init__(f"{method} {raised}{_where(error)}")
         self.method = method
         self.error = error
-        self.scenario: str | None = None
+        self.context: dict[str, Any] = {}
 
     @property
     def unavailable(self) -> bool:
         """Whether the subject, or what it stands on, is gone: a process that ended, a full disk."""
         return isinstance(self.error, HarnessError) and self.error.exit_code == UnavailableError.exit_code
 
+    @property
+    def unanswered(self) -> bool:
+        """Whether the subject ended or was given up in the middle of the call, so that nobody can be asked again."""
+        return isinstance(self.error, EndedError | OverdueError)
+
+
+def _where(error: BaseException) -> str:
+    """Where the subject's own code raised it; nothing when that was in another process, or the harness refused."""
+    frames = [
+        summary
+        for (frame, _), summary in zip(
+            traceback.walk_tb(error.__traceback__), traceback.extract_tb(error.__traceback__), strict=True
+        )
+        if not frame.f_globals.get("__name__", "").startswith("overflow.contract.")
+    ]
+    return f" ({Path(frames[-1].filename).name}:{frames[-1].lineno}, in {frames[-1].name})" if frames else ""
+
+
+def started(make: Callable[[], Subject], timeout: float) -> Subject:
+    """A new subject, told how long each call of it may take; SubjectCrash when making it takes longer."""
+    try:
+        subject = call_within(timeout, make)
+    except OverdueError as error:
+        raise SubjectCrash("start", error) from error
+    if _limits_itself(subject):
+        subject.limit_calls(timeout)  # type: ignore[attr-defined]  # no method of the protocol: a process has it
+    return subject
+
+
+def _limits_itself(subject: Subject) -> bool:
+    """A process has a limit of its own, which holds in a thread that no alarm reaches, and keeps its last words."""
+    return hasattr(subject, "limit_calls")
+
 
 class Watched:
-    """A subject with every method's exceptions wrapped, of which the capabilities in `allowed` may be called."""
+    """A subject with every method's exceptions wrapped, of which the capabilities in `allowed` may be called.
 
-    def __init__(self, subject: Subject, allowed: Container[str]) -> None:
+    Its calls are kept in `steps` under `place`, the name of its directory; `timeout` bounds each of them (seconds).
+    """
+
+    def __init__(self, subject: Subject, allowed: Container[str], steps: Steps, place: str, timeout: float) -> None:
         self._subject = subject
         self._allowed = allowed
+        self._steps = steps
+        self._place = place
+        self._timeout = timeout
         self._may_die = False
+        self._is_overdue = False
 
     def __getattr__(self, name: str) -> Any:
         capability = _CAPABILITY_OF.get(name)
@@ -51,15 +97,32 @@ class Watched:
 
         @functools.wraps(member)
         def call(*args: Any, **kwargs: Any) -> Any:
+            if self._is_overdue and name == "close":
+                return None  # What was given up holds whatever it held, and would only take as long again.
+            step = self._steps.begin(self._place, name, args, kwargs)
+            outcome: Any = None
             try:
-                value = member(*args, **kwargs)
-                require_conformity(name, value)
-            except SubjectDied as died:
-                if self._may_die:
-                    raise
-                raise SubjectCrash(name, died) from died
-            except (Exception, SystemExit) as error:
-                raise SubjectCrash(name, error) from error
-            return value
+                outcome = self._answer(name, functools.partial(member, *args, **kwargs))
+            except BaseException as raised:
+                outcome = raised
+                raise
+            finally:
+                self._steps.end(step, outcome)
+            return outcome
 
         return call
+
+    def _answer(self, name: str, ask: Callable[[], Any]) -> Any:
+        try:
+            value = ask() if _limits_itself(self._subject) else call_within(self._timeout, ask)
+            require_conformity(name, value)
+        except SubjectDied as died:
+            if self._may_die:
+                raise
+            raise SubjectCrash(name, died) from died
+        except KeyboardInterrupt as interrupt:
+            raise KeyboardInterrupt(f"the subject's {name} was running") from interrupt
+        except (Exception, SystemExit) as error:
+            self._is_overdue = isinstance(error, OverdueError)
+            raise SubjectCrash(name, error) from error
+        return value

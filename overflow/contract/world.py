@@ -10,11 +10,12 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import cast
+from typing import Literal, cast, get_args
 
 from overflow.contract.scenario import Record, Scenario
+from overflow.contract.steps import Steps
 from overflow.contract.subject import Node, Ref, Stored, Subject
-from overflow.contract.watched import Watched
+from overflow.contract.watched import Watched, started
 from overflow.embedding.script import Hook, Reply, Request
 from overflow.embedding.server import ScriptedServer
 from overflow.tokens.synthetic import SyntheticWindow
@@ -24,6 +25,11 @@ SubjectFactory = Callable[[], Subject]
 #: The answer of a server that fails: what a build or a read may meet at any time.
 FAULT = Reply(503, b'{"error": "scripted fault"}')
 
+#: The two ways in which a server does not know: it says so, or it is older than the question.
+TokensUnknown = Literal["token_info: null", "404 to /count_tokens"]
+TOKENS_UNKNOWN: tuple[TokensUnknown, ...] = get_args(TokensUnknown)
+_NO_ROUTE = Reply(404, b"404: Not Found", (("Content-Type", "text/plain; charset=utf-8"),))
+
 #: How often a law asks again for repair or settling before it says that it does not converge.
 ROUNDS = 40
 
@@ -31,7 +37,8 @@ ROUNDS = 40
 class World(AbstractContextManager["World"]):
     """One example's surroundings; closes every subject it opened.
 
-    A law may call what it `requires`, and what it asked for with `offers`; `capabilities` are the subject's.
+    A law may call what it `requires`, and what it asked for with `offers`; `capabilities` are the subject's. `timeout`
+    bounds each call (seconds).
     """
 
     def __init__(
@@ -42,14 +49,17 @@ class World(AbstractContextManager["World"]):
         root: Path,
         capabilities: frozenset[str],
         requires: frozenset[str],
+        timeout: float,
     ):
         self._factory = factory
         self._root = root
         self._capabilities = capabilities
         self._allowed = set(requires)
+        self._timeout = timeout
         self._opened: dict[Subject, ExitStack] = {}
         self.server = server
         self.scenario = scenario
+        self.steps = Steps()
         #: The texts seen to have been divided, by the database or by what was embedded.
         self.divided: set[str] = set()
         #: How often what a law is about really happened, by its name.
@@ -87,7 +97,8 @@ class World(AbstractContextManager["World"]):
     @contextmanager
     def second_handle(self, name: str = "a") -> Iterator[Subject]:
         """Another subject on the same store, for what happens while the first is busy; closed at once."""
-        subject = cast(Subject, Watched(self._factory(), self._allowed))
+        made = started(self._factory, self._timeout)
+        subject = cast(Subject, Watched(made, self._allowed, self.steps, name, self._timeout))
         subject.open(str(self._root / name), self.server.url)
         try:
             yield subject
@@ -111,6 +122,10 @@ class World(AbstractContextManager["World"]):
         if self.offers("settle"):
             subject.settle()
 
+    def can_write_sql(self) -> bool:
+        """Whether raw SQL on the tables of section 1 reaches the subject's records and nodes."""
+        return self.offers("design_schema") and self.offers("execute")
+
     def can_update(self, ref: Ref) -> bool:
         """Whether `update` takes that record."""
         return self.offers("update") and (ref.kind == "mem" or self.offers("updates_episodes"))
@@ -120,13 +135,13 @@ class World(AbstractContextManager["World"]):
 
         Returns the scenario under the new window.
         """
+        self.steps.note(f"the server's window grows to {factor} times as long" + ", under another name" * renamed)
         window = self.scenario.window
         if not isinstance(window, SyntheticWindow):
             raise TypeError(f"only a synthetic window can grow, not {window.name}")
         grown = SyntheticWindow(window.kind, window.window * factor, special_tokens=window.special_tokens)
-        scenario = replace(
-            self.scenario, window=grown, identity=self.scenario.identity + (f" x{factor}" if renamed else "")
-        )
+        identity = f"{self.scenario.identity or 'model'} x{factor}" if renamed else self.scenario.identity
+        scenario = replace(self.scenario, window=grown, identity=identity)
         self.server.script.window = scenario.window
         self.server.script.identity = scenario.identity
         return scenario
@@ -145,6 +160,32 @@ class World(AbstractContextManager["World"]):
     def mark(self) -> int:
         """Now, as `embedded_since` takes it."""
         return len(self.server.requests())
+
+    @contextmanager
+    def tokens_unknown(self, form: TokensUnknown) -> Iterator[None]:
+        """While the block runs, the server does not report tokens, in that form."""
+        self.steps.note(f"the server does not report tokens ({form})")
+        self.server.script.window = None
+        with self.meanwhile(lambda request: _NO_ROUTE if form == f"404 to {request.path}" else None):
+            yield
+        self.server.script.window = self.scenario.window
+        self.steps.note("the server reports tokens")
+
+    @contextmanager
+    def failing(self, after: int) -> Iterator[None]:
+        """While the block runs, the server fails from its `after`-th request on."""
+        served = 0
+
+        def fail(_: Request) -> Reply | None:
+            nonlocal served
+            served += 1
+            self.evidence["requests failed"] += served > after
+            return FAULT if served > after else None
+
+        self.steps.note(f"the server answers {after} requests, and fails")
+        with self.meanwhile(fail):
+            yield
+        self.steps.note("the server answers again")
 
     @contextmanager
     def meanwhile(self, hook: Hook) -> Iterator[None]:

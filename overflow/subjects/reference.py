@@ -40,6 +40,8 @@ class Reference:
     name = "reference"
     version = __version__
     design_rule = True
+    design_schema = True
+    length_limit = True
     updates_episodes = True
 
     def open(self, directory: str, embedding_url: str) -> None:

@@ -12,6 +12,7 @@ from overflow.contract.laws import all_laws
 from overflow.contract.laws.law import Law
 from overflow.contract.runner import PROFILES, Runner
 from overflow.contract.scenario import Record, Scenario
+from overflow.contract.steps import Steps
 from overflow.contract.subject import Health, Hit, Node, Ref, Scope, Stored, Subject, SubjectDied, method_name
 from overflow.contract.watched import SubjectCrash, Watched
 from overflow.contract.world import World
@@ -146,6 +147,19 @@ def test_evidence_is_demanded(runner: Runner) -> None:
     assert (found.status, found.reason) == ("violated", "races: 0 in 40 examples, 2 are needed to prove anything")
 
 
+@pytest.mark.parametrize(("occasions", "status"), [(0, "skipped"), (1, "violated")])
+def test_evidence_is_demanded_of_whoever_gave_the_occasion(runner: Runner, occasions: int, status: str) -> None:
+    """Where the subject never did what a law is about there is nothing to ask; where it did, the law needs force."""
+
+    def check(world: World) -> None:
+        world.divided.add("pretended")
+        world.evidence["builds"] += occasions
+
+    found = runner.check(replace(_law(check, evidence=("races",)), occasion="builds"), QUICK, 0)
+    assert found.status == status
+    assert ("no builds" if status == "skipped" else "races: 0 in 40") in (found.reason or "")
+
+
 def test_corpus_of_which_too_little_divides_proves_nothing(runner: Runner) -> None:
     def check(world: World) -> None:
         world.divided.add("one of three")
@@ -197,4 +211,4 @@ def test_whatever_a_subject_raises_is_its_crash(raised: BaseException) -> None:
             raise raised
 
     with pytest.raises(SubjectCrash, match=type(raised).__name__):
-        Watched(Raising(), {"settle"}).settle()  # type: ignore[arg-type]
+        Watched(Raising(), {"settle"}, Steps(), "a", 60.0).settle()  # type: ignore[arg-type]

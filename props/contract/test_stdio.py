@@ -17,6 +17,7 @@ import pytest
 from overflow.contract import adapter_kit, child, stdio
 from overflow.contract.child import Child
 from overflow.contract.locate import subject_maker
+from overflow.contract.signals import OverdueError
 from overflow.contract.stdio import StdioSubject, SubjectError
 from overflow.contract.subject import CAPABILITIES, Ref, Scope, Subject, SubjectDied, capabilities
 from overflow.errors import InputError, UnavailableError
@@ -117,8 +118,13 @@ def test_an_exception_of_the_subject_comes_back_with_its_type_and_message(start:
     with pytest.raises(SubjectError) as caught:
         echo.lock(Ref("mem", 4), locked=True)
     assert (caught.value.method, caught.value.remote_type) == ("lock", "sqlite3.IntegrityError")
+    source = (HERE / "echo_subject.py").read_text(encoding="utf-8").splitlines()
+    line = 1 + next(number for number, each in enumerate(source) if "raise sqlite3.IntegrityError" in each)
     assert caught.value.message == "mem 4 is\nlocked"
-    assert str(caught.value) == "echo: lock failed with sqlite3.IntegrityError: mem 4 is locked"
+    assert (
+        str(caught.value)
+        == f"echo: lock failed with sqlite3.IntegrityError: mem 4 is locked (echo_subject.py:{line}, in lock)"
+    )
     with pytest.raises(SubjectError, match="configure failed with KeyError: None"):
         echo.configure(model="unknown")
     assert echo.repair().built == 2
@@ -220,8 +226,8 @@ def test_a_child_that_ends_in_a_call_is_reported_with_its_last_words(
 def test_a_child_that_does_not_answer_in_time_is_ended(start: Callable[..., StdioSubject]) -> None:
     """No answer within the timeout is an UnavailableError; a late answer can't be taken for the next one."""
     fragile = start("Fragile")
-    fragile._child._timeout = 0.05
-    with pytest.raises(UnavailableError, match=r"gave no answer within 0.05 s"):
+    fragile.limit_calls(0.05)
+    with pytest.raises(OverdueError, match=r"did not answer within 0.05 s"):
         fragile.settle()
     assert fragile._child.is_over
 

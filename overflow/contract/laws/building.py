@@ -2,10 +2,18 @@
 
 from functools import partial
 
-from overflow.contract.laws.facts import check_answers, check_built, check_quote, refs_of, repair_all, stored_text
+from overflow.contract.laws.facts import (
+    check_answers,
+    check_built,
+    check_quote,
+    left_to_settle,
+    refs_of,
+    repair_all,
+    stored_text,
+)
 from overflow.contract.laws.law import expect, law
-from overflow.contract.subject import Subject
-from overflow.contract.world import FAULT, World
+from overflow.contract.subject import Ref, Subject
+from overflow.contract.world import FAULT, TOKENS_UNKNOWN, World
 from overflow.embedding.script import Reply, Request
 
 
@@ -36,10 +44,10 @@ def status_accurate(world: World) -> None:
         got = off.nodes(each.ref)
         expect(not got, "status", "nothing is built while the queue is off", expected=[], got=got, record=each.ref)
 
-    world.server.script.window = None
-    for each in world.fill(subject):
-        title = "nothing is queued while tokens are unknown"
-        expect(each.nodes is None, "status", title, expected=None, got=each.nodes, record=each.ref)
+    with world.tokens_unknown(TOKENS_UNKNOWN[world.scenario.seed % 2]):
+        for each in world.fill(subject):
+            title = "nothing is queued while tokens are unknown"
+            expect(each.nodes is None, "status", title, expected=None, got=each.nodes, record=each.ref)
 
 
 @law(
@@ -47,21 +55,35 @@ def status_accurate(world: World) -> None:
     "unknown is not fits",
     source="Overflow Tree, section 2",
     requires="store nodes text recall repair",
+    evidence=(*(f"writes under {form}" for form in TOKENS_UNKNOWN), "requests failed"),
 )
 def unknown_builds_nothing(world: World) -> None:
-    """While tokens cannot be reported nothing is built and every read works; once they can, repair builds the nodes."""
-    world.server.script.window = None
+    """While tokens cannot be reported nothing is built and every read works; once they can, repair builds the nodes.
+
+    A server that fails in the middle of a write reports nothing either, and costs no record: nodes are made afterwards.
+    """
+    scenario = world.scenario
+    first = scenario.seed % 2
     subject = world.open()
-    stored = world.fill(subject)
-    refs = refs_of(stored)
-    world.settle(subject)
-    repair_all(subject)
-    for ref in refs:
-        got = subject.nodes(ref)
-        title = "nothing is built while tokens are unknown"
-        expect(not got, "unknown", title, expected=[], got=got, record=ref, text=repr(subject.text(ref)))
-    _read_everything(world, subject, "unknown", "storing with tokens unknown")
-    world.server.script.window = world.scenario.window
+    refs: list[Ref] = []
+    for turn, form in enumerate((TOKENS_UNKNOWN[first], TOKENS_UNKNOWN[1 - first])):
+        with world.tokens_unknown(form):
+            for record in scenario.records[turn::2]:
+                refs.append(world.write(subject, record).ref)
+                world.evidence[f"writes under {form}"] += 1
+            world.settle(subject)
+            repair_all(subject)
+            for ref in refs:
+                got = subject.nodes(ref)
+                title = "nothing is built while tokens are unknown"
+                expect(not got, "unknown", title, expected=[], got=got, record=ref, text=repr(subject.text(ref)))
+            if turn:
+                _read_everything(world, subject, "unknown", "storing with tokens unknown")
+    with world.failing(scenario.seed % 3):
+        write = partial(world.write, subject, scenario.records[0])
+        refs.append(check_answers("unknown", "a write while the embedding server fails", write).ref)
+        stored_text(subject, refs[-1], "unknown")
+        _read_everything(world, subject, "unknown", "storing while the server fails")
     repair_all(subject)
     check_built(world, subject, refs, "unknown", "tokens became known, and repair")
 
@@ -72,11 +94,13 @@ def unknown_builds_nothing(world: World) -> None:
     source="Overflow Tree, section 3",
     requires="store nodes text recall",
     evidence=("builds held while reading",),
+    occasion="builds left to settle",
 )
 def pending_never_blocks(world: World) -> None:
     """Until its nodes exist a record is read and quoted from its start: before, during and after a failing build."""
     subject = world.open()
     refs = refs_of(world.fill(subject))
+    left_to_settle(world, subject, refs, "pending")
     _read_everything(world, subject, "pending", "a write whose nodes are pending")
     whole = {record.text for record in world.scenario.records}
     held: list[int] = []
@@ -102,26 +126,26 @@ def pending_never_blocks(world: World) -> None:
 
 
 def _read_everything(world: World, subject: Subject, law_id: str, after: str) -> None:
-    """Every read answers, and what is quoted is quoted from its start, for no record has nodes yet."""
+    """Every read answers, and what has no nodes yet is quoted from its start."""
     scopes = sorted({record.scope for record in world.scenario.records}, key=repr)
-    held = {ref for ref in subject.refs() if subject.nodes(ref)} if world.offers("refs") else set()
     for scope in scopes:
         for query in world.scenario.queries:
             context = {"query": repr(query), "scope": scope, "after": after}
             hits = check_answers(law_id, "recall", partial(subject.recall, query, scope, 10), **context)
             if world.offers("quote"):
                 for hit in hits:
+                    has_nodes = bool(subject.nodes(hit.ref))
                     read = partial(subject.quote, hit.ref, query, scope)
                     quote = check_answers(law_id, "quote", read, record=hit.ref, **context)
                     title = "a recalled record can be quoted"
                     expect(quote is not None, law_id, title, expected="a quote", got=None, record=hit.ref, after=after)
                     assert quote is not None
-                    check_quote(subject, quote, law_id, after, from_start=hit.ref not in held)
+                    check_quote(subject, quote, law_id, after, from_start=not has_nodes)
             if world.offers("reconstruct"):
                 read_items = partial(subject.reconstruct, query, scope, 10)
                 for item in check_answers(law_id, "reconstruct", read_items, **context):
                     for claim in item.quotes:
-                        check_quote(subject, claim, law_id, after, from_start=claim.ref not in held)
+                        check_quote(subject, claim, law_id, after, from_start=not subject.nodes(claim.ref))
             if world.offers("contents"):
                 for hit in hits:
                     got = check_answers(law_id, "contents", partial(subject.contents, hit.ref, scope), **context)

@@ -24,7 +24,10 @@ Check = Callable[[World], None]
 class Law:
     """Either a `check` of one scenario, or a state `machine` that draws its own.
 
-    `requires` are capabilities; `evidence` are counters of the world that must not stay at zero over a whole run."""
+    `requires` are capabilities and claims; `evidence` are counters of the world that must not stay at zero over a whole
+    run. `occasion` is a counter too, of how often the subject did what the law is about: where it stays at zero,
+    although enough divided, the law was not asked.
+    """
 
     id: str
     name: str
@@ -36,6 +39,7 @@ class Law:
     share: float
     on_corpus: bool
     evidence: tuple[str, ...]
+    occasion: str | None = None
 
 
 #: Every law of the contract by its id, invariants first, in the order they are reported.
@@ -52,13 +56,13 @@ def law(
     share: float = 1.0,
     on_corpus: bool = True,
     evidence: tuple[str, ...] = (),
+    occasion: str | None = None,
 ) -> Callable[[Check], Check]:
     """Register a check; `requires` names capabilities, separated by spaces."""
 
     def register(check: Check) -> Check:
-        LAWS[law_id] = Law(
-            law_id, name, source, frozenset(requires.split()), check, None, scenarios, share, on_corpus, evidence
-        )
+        needs = frozenset(requires.split())
+        LAWS[law_id] = Law(law_id, name, source, needs, check, None, scenarios, share, on_corpus, evidence, occasion)
         return check
 
     return register

@@ -6,9 +6,8 @@ span must be among the texts that were sent to be embedded since the change.
 
 import random
 
-from overflow.contract.laws.facts import TABLES, check_fresh, refs_of, stored_text
+from overflow.contract.laws.facts import TABLES, check_fresh, left_to_settle, refs_of, stored_text
 from overflow.contract.laws.law import expect, law
-from overflow.contract.strategies import scenarios
 from overflow.contract.subject import Ref, Subject
 from overflow.contract.world import World
 from overflow.embedding.script import Reply, Request
@@ -52,7 +51,7 @@ def _change(world: World, subject: Subject, ref: Ref, text: str, rng: random.Ran
     old = subject.text(ref)
     assert old is not None
     ways = ["update"] * 3 * world.can_update(ref) + ["delete"]
-    if world.offers("execute"):
+    if world.can_write_sql():
         ways += ["SQL update", "SQL delete", "SQL update of one character"]
     way = rng.choice(ways)
     table, column = TABLES[ref.kind]
@@ -78,7 +77,6 @@ def _change(world: World, subject: Subject, ref: Ref, text: str, rng: random.Ran
     "rewriting the same text keeps nodes",
     source="Overflow Tree, section 4",
     requires="store nodes text update",
-    scenarios=lambda: scenarios(kinds=("mem",)),
 )
 def same_text_keeps_nodes(world: World) -> None:
     """A write that leaves the text as it was is no change of it: the nodes stay, to the byte."""
@@ -86,9 +84,9 @@ def same_text_keeps_nodes(world: World) -> None:
     stored = refs_of(world.fill(subject))
     world.settle(subject)
     for ref in stored:
-        if ref.kind != "mem":
-            continue
         before = world.nodes(subject, ref)
+        if not world.can_update(ref):
+            continue
         text = stored_text(subject, ref, "rewrite")
         subject.update(ref, text)
         got = subject.nodes(ref)
@@ -101,20 +99,22 @@ def same_text_keeps_nodes(world: World) -> None:
     "a build never writes nodes of a text that is gone",
     source="Overflow Tree, sections 4 and 5.6",
     requires="store nodes text update delete",
-    scenarios=lambda: scenarios(kinds=("mem",)),
     evidence=("races",),
+    occasion="builds left to settle",
 )
 def compare_and_swap(world: World) -> None:
     """While a build waits for the embedding server the record changes or goes: nothing of the old text is written."""
     scenario = world.scenario
     rng = random.Random(scenario.seed)
     subject = world.open()
-    stored = [each for each in world.fill(subject) if each.nodes == "queued" and each.ref.kind == "mem"]
-    if not stored:
+    stored = refs_of(world.fill(subject))
+    waiting = left_to_settle(world, subject, stored, "swap")
+    if not waiting:
         return
-    victim = rng.choice(stored).ref
+    victim = rng.choice(waiting)
     old = stored_text(subject, victim, "swap")
-    new, action, wait = scenario.texts[0], rng.choice(("update", "delete")), rng.randrange(3)
+    new, wait = scenario.texts[0], rng.randrange(3)
+    action = rng.choice(("update", "delete") if world.can_update(victim) else ("delete",))
     mark: list[int] = []
     seen = 0
 
@@ -135,7 +135,7 @@ def compare_and_swap(world: World) -> None:
 
     with world.meanwhile(meanwhile):
         world.settle(subject)
-    for ref in refs_of(stored):
+    for ref in stored:
         world.nodes(subject, ref)
     if not mark:
         return

@@ -29,7 +29,7 @@ def records_unmodified(world: World) -> None:
     for ref in refs:
         world.nodes(subject, ref)
     unmodified("building nodes")
-    if not (world.offers("execute") and world.offers("repair")):
+    if not (world.can_write_sql() and world.offers("repair")):
         return
     subject.execute("DELETE FROM record_nodes")
     unmodified("deleting nodes")
@@ -105,7 +105,7 @@ def division_deterministic(world: World) -> None:
         world.settle(second)
     for ref, twin in zip(refs, reversed(twins), strict=True):
         _same_division(world, first, ref, second, twin, "storing in another order and company")
-    if not (world.offers("execute") and world.offers("repair")):
+    if not (world.can_write_sql() and world.offers("repair")):
         return
     before = {ref: _division(world, first, ref) for ref in refs}
     first.execute("DELETE FROM record_nodes")

@@ -57,7 +57,7 @@ def _at_the_limit(draw: st.DrawFn) -> Scenario:
     "limit",
     "the length limit stays",
     source="Overflow Tree, section 7",
-    requires="store nodes text",
+    requires="store nodes text length_limit",
     scenarios=_at_the_limit,
     share=1 / 10,
     on_corpus=False,
@@ -72,5 +72,5 @@ def length_limit(world: World) -> None:
         got = (len(text), record.text.startswith(text))
         expected = (min(len(record.text), LENGTH_LIMIT), True)
         title = "a record is stored up to the limit and no further"
-        expect(got == expected, "limit", title, expected=expected, got=got, length=len(record.text))
+        expect(got == expected, "limit", title, expected=expected, got=got, record=ref, length=len(record.text))
     check_built(world, subject, refs, "limit", "draining the queue")

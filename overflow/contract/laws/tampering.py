@@ -12,7 +12,7 @@ from overflow.contract.laws.law import expect, law
 from overflow.contract.subject import Node, Ref, Subject
 from overflow.contract.world import World
 
-_RAW = "store nodes text refs execute health repair"
+_RAW = "store nodes text refs execute design_schema health repair"
 
 
 @law(
@@ -173,7 +173,7 @@ def _comparable(nodes: list[Node]) -> list[tuple[int, int, int, int, str]]:
     "bad-row",
     "one unreadable row stops nothing else",
     source="Overflow Tree, section 3",
-    requires="store nodes text execute health repair recall configure",
+    requires="store nodes text execute design_schema health repair recall configure",
 )
 def one_bad_row(world: World) -> None:
     """A record whose text is not valid UTF-8, or a BLOB, keeps no other record from being read, found or built."""
@@ -226,7 +226,7 @@ def grown_window(world: World) -> None:
     world.settle(subject)
     had = sorted(ref for ref in refs if world.nodes(subject, ref))
     grown = world.grow_window(4, renamed=scenario.seed % 2 == 0)
-    subject.configure(model=world.server.script.identity)
+    subject.configure(model=grown.identity or "")
     health = subject.health()
     named = {ref for found in health.findings.values() for ref in found} | set(health.missing_nodes)
     title = "nodes cut against another window are named by health"

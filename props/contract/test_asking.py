@@ -1,0 +1,215 @@
+"""What the laws ask of whom: claims are required where they are used, and every case of the design is drawn."""
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NoReturn
+
+import httpx
+import pytest
+from hypothesis import Phase
+
+from overflow.contract.laws import all_laws
+from overflow.contract.runner import PROFILES, Result, Runner
+from overflow.contract.subject import Node, Ref, Scope, Stored, Subject, SubjectDied
+from overflow.embedding.wordllama import wordllama_vectors
+from overflow.errors import UnavailableError
+from overflow.subjects.reference import Reference
+
+LAWS = {law.id: law for law in all_laws()}
+#: Finding a failure is asked here, not making it small.
+QUICK = replace(PROFILES["quick"], phases=(Phase.explicit, Phase.generate))
+
+
+def result(subject: type[Subject], law_id: str, seed: int = 0) -> Result:
+    with Runner(subject, wordllama_vectors) as runner:
+        return runner.check(LAWS[law_id], QUICK, seed)
+
+
+class DividesAtOnce(Reference):
+    """A write answers when its nodes are built: nothing is left to the queue."""
+
+    def store(self, text: str, scope: Scope) -> Stored:
+        return self._divided(super().store(text, scope))
+
+    def archive_episode(self, text: str, scope: Scope) -> Stored:
+        return self._divided(super().archive_episode(text, scope))
+
+    def _divided(self, stored: Stored) -> Stored:
+        self.settle()
+        return Stored(stored.ref, None)
+
+
+@pytest.mark.parametrize("law_id", ["swap", "pending"])
+def test_builds_of_a_write_cannot_be_raced(law_id: str) -> None:
+    """A store that divides in its write is not failed for want of waiting builds: it is skipped, with the reason."""
+    found = result(DividesAtOnce, law_id)
+    assert found.status == "skipped", found
+    assert "no builds left to settle" in (found.reason or "")
+
+
+class OtherTables:
+    """The reference behind other names: raw SQL reaches a database that has none of the design's tables."""
+
+    name, version = "other", "1"
+    design_schema = False
+
+    def __init__(self) -> None:
+        self._store = Reference()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> NoReturn:  # noqa: ARG002 - the protocol's
+        raise sqlite3.OperationalError("no such table")
+
+
+@pytest.mark.parametrize("law_id", ["2", "5", "6", "interleavings"])
+def test_store_with_other_tables_is_asked_without_sql(law_id: str) -> None:
+    found = result(OtherTables, law_id)  # type: ignore[arg-type]  # what it lacks it takes from the reference
+    assert found.status == "holds", found
+
+
+@pytest.mark.parametrize("law_id", ["tampered-parent", "tampered-nodes", "bad-row"])
+def test_tampering_needs_the_design_s_tables(law_id: str) -> None:
+    found = result(OtherTables, law_id)  # type: ignore[arg-type]
+    assert (found.status, found.reason) == ("skipped", "the subject lacks design_schema")
+
+
+class Unlimited(Reference):
+    """Stores what is longer than the limit whole, as far as anybody can see."""
+
+    def store(self, text: str, scope: Scope) -> Stored:
+        stored = super().store(text, scope)
+        self._whole = {stored.ref: text}
+        return stored
+
+    def text(self, ref: Ref) -> str | None:
+        return self._whole.get(ref) or super().text(ref)
+
+
+class WithoutLimit(Unlimited):
+    length_limit = False
+
+
+def test_length_limit_is_a_claim() -> None:
+    found = result(WithoutLimit, "limit")
+    assert (found.status, found.reason) == ("skipped", "the subject lacks length_limit")
+
+
+def test_limit_names_the_record() -> None:
+    """Red in all its phases, shrinking too, without a warning of Hypothesis about the length of its texts."""
+    with Runner(Unlimited, wordllama_vectors) as runner:
+        found = runner.check(LAWS["limit"], PROFILES["quick"], 0)
+    assert found.status == "violated"
+    assert found.counterexample is not None
+    assert found.counterexample["record"] == "Ref(kind='mem', id=1)"
+
+
+class NeedsIdentity(Reference):
+    """Takes it for granted that the model has a name."""
+
+    def store(self, text: str, scope: Scope) -> Stored:
+        if self._client.identity() is None:
+            raise KeyError("fingerprint")
+        return super().store(text, scope)
+
+
+def test_model_without_identity_is_drawn() -> None:
+    """DESIGN.md, principle 5: a model identity can be absent."""
+    assert "KeyError" in (result(NeedsIdentity, "3").reason or "")
+
+
+class NeedsCountTokens(Reference):
+    """Takes it for granted that the server can be asked for tokens."""
+
+    def store(self, text: str, scope: Scope) -> Stored:
+        if httpx.post(self._client.url + "/count_tokens", json={"texts": [text]}).status_code == 404:
+            raise KeyError("token_info")
+        return super().store(text, scope)
+
+
+@pytest.mark.parametrize("law_id", ["unknown", "status"])
+def test_server_without_count_tokens_is_drawn(law_id: str) -> None:
+    """CEmbedding before 0.8.0 has no such route, and unknown is not fits."""
+    assert "KeyError" in (result(NeedsCountTokens, law_id).reason or "")
+
+
+class NeedsServer(Reference):
+    """Loses what is written while the embedding server fails."""
+
+    def store(self, text: str, scope: Scope) -> Stored:
+        try:
+            self._client.embed([text])
+        except UnavailableError as error:
+            raise RuntimeError("cannot embed it") from error
+        return super().store(text, scope)
+
+
+def test_write_while_the_server_fails_keeps_the_record() -> None:
+    found = result(NeedsServer, "unknown")
+    assert (found.status, found.error) == ("violated", False)
+    assert found.reason == "a write while the embedding server fails answers"
+
+
+class ForgetsEpisodes(Reference):
+    """Drops an episode's nodes when the same text is written again."""
+
+    def update(self, ref: Ref, text: str) -> Stored:
+        stored = super().update(ref, text)
+        if ref.kind == "ep":
+            self.execute("DELETE FROM record_nodes WHERE parent_kind = 'ep' AND parent_id = ?", (ref.id,))
+        return stored
+
+
+def test_episodes_are_rewritten_too() -> None:
+    """Section 4 speaks of memories and of episodes."""
+    found = result(ForgetsEpisodes, "rewrite")
+    assert (found.status, found.reason) == ("violated", "a rewrite of the same text keeps the nodes")
+
+
+class KeepsOldEpisodes(Reference):
+    """An episode that changed while the queue ran has a node of its old text."""
+
+    def open(self, directory: str, embedding_url: str) -> None:
+        super().open(directory, embedding_url)
+        self._stale: set[Ref] = set()
+
+    def settle(self) -> None:
+        before = {ref: self.text(ref) for ref in self.refs() if ref.kind == "ep"}
+        super().settle()
+        self._stale = {ref for ref, text in before.items() if self.text(ref) != text}
+
+    def nodes(self, ref: Ref) -> list[Node]:
+        return [Node(0, 0, 1, 1, 1, b"", "")] if ref in self._stale else super().nodes(ref)
+
+
+def test_episodes_are_raced_too() -> None:
+    found = result(KeepsOldEpisodes, "swap")
+    assert (found.status, found.error) == ("violated", False)
+    assert found.counterexample is not None
+
+
+class LosesKilled(Reference):
+    """Loses its first record whenever it was killed during a build."""
+
+    def settle(self) -> None:
+        self._mortal(super().settle)
+
+    def repair(self) -> Any:
+        return self._mortal(super().repair)
+
+    def _mortal(self, build: Any) -> Any:
+        try:
+            return build()
+        except SubjectDied:
+            self.execute("DELETE FROM memories WHERE id = (SELECT min(id) FROM memories)")
+            raise
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_quick_run_kills_a_build(seed: int) -> None:
+    """What only a kill shows is found with any seed, also by the few examples of profile quick."""
+    found = result(LosesKilled, "interleavings", seed)
+    assert found.status == "violated"
+    assert found.reason == "a killed operation happened wholly or not at all"
