@@ -5,27 +5,22 @@ returns its exit code, None for 0. DESIGN.md, "Command line".
 """
 
 import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NoReturn
+
+import click
+
+from overflow.cli.streams import ReaderGoneError, prepare_streams
+from overflow.errors import HarnessError
+from overflow.shown import shown
 
 #: What a shell reports for a process ended by SIGINT, and by SIGPIPE.
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
 
-try:
-    from collections.abc import Sequence
-    from importlib import import_module
-    from typing import NoReturn
-
-    import click
-
-    from overflow.cli.output import shown
-    from overflow.cli.streams import ReaderGoneError, prepare_streams
-    from overflow.errors import HarnessError
-except KeyboardInterrupt:
-    # Most of the time before `main` passes here.
-    sys.exit(_INTERRUPTED)
-
 #: The commands, in the order of the help. Add a name, and the module with the command of that name.
-COMMANDS = ("divide", "check")
+COMMANDS = ("divide", "check", "mutate")
 
 
 class _Commands(click.Group):
@@ -50,7 +45,7 @@ def overflow() -> None:
     """
 
 
-def main(arguments: Sequence[str] | None = None) -> NoReturn:
+def run(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line (`sys.argv` by default) and exit with the code of DESIGN.md, "Command line"."""
     try:
         prepare_streams()
@@ -66,8 +61,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         _fail(str(error), error.exit_code)
     except click.ClickException as error:
         _fail(f"{error.format_message()}{_help_for(error)}", error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        _fail("interrupted", _INTERRUPTED)
+    except (click.Abort, KeyboardInterrupt) as interrupt:
+        # click puts an Abort in place of what was raised, which may say what was interrupted.
+        where = str(interrupt.__cause__ or interrupt)
+        _fail("interrupted" + f": {where}" * bool(where), _INTERRUPTED)
     sys.exit(code)
 
 

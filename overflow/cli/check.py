@@ -7,39 +7,70 @@ import dataclasses
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from overflow.cli.output import require_writable, write_text
+from overflow.cli.output import require_writable, stdout_console, write_text
 from overflow.errors import InputError, UnavailableError
+from overflow.shown import shown
+
+if TYPE_CHECKING:
+    from overflow.contract.runner import Runner
 
 _EXAMPLES = """
 \b
 Examples:
-  overflow check                                  the reference store, and the standard library's documentation
-  overflow check --subject mypkg.adapter:Store    your own system, through a class of yours
-  overflow check --subject 'cmd:node adapter.js'  your own system, through a process speaking JSON-RPC
-  overflow check --invariant 1 --profile ci       one invariant, 300 examples
-  overflow check --saboteur admit-nodes           see invariant 1 go red
-  overflow check --window e5                      the corpus with multilingual-e5-small
-  overflow check --corpus notes/ --junit out.xml  your own documents, and a report for CI
+  overflow check
+      the reference store, and the standard library's documentation
+  overflow check --subject mypkg.adapter:Store
+      your own system, through a class of yours
+  overflow check --subject 'cmd:node adapter.js'
+      your own system, through a process speaking JSON-RPC
+  overflow check --invariant 1 --profile ci
+      one invariant, 300 examples
+  overflow check --saboteur admit-nodes
+      see invariant 1 go red
+  overflow check --window e5
+      the corpus with multilingual-e5-small
+  overflow check --corpus notes/ --junit out.xml
+      your own documents, and a report for CI
 """
 
-#: Columns of a table that goes to a file or a pipe, where there is no terminal to ask.
-_FILE_WIDTH = 120
+#: Seconds; what a call of a subject may take when nobody says.
+_TIMEOUT = 120
 
 
 @click.command(epilog=_EXAMPLES)
 @click.option("--subject", default="reference", show_default=True, help="NAME, module:Class or cmd:COMMAND LINE.")
-@click.option("--contract", type=click.Choice(["nodes"]), default="nodes", show_default=True, help="Which laws.")
-@click.option("--invariant", "ids", multiple=True, metavar="N", help="Only this invariant or law; may be repeated.")
-@click.option("--profile", type=click.Choice(["quick", "ci", "deep"]), default="quick", show_default=True)
+@click.option(
+    "--contract",
+    type=click.Choice(["nodes"]),
+    default="nodes",
+    show_default=True,
+    help="The set of laws to check: nodes, the six invariants of the Overflow Tree and the laws beside them.",
+)
+@click.option("--invariant", "ids", multiple=True, metavar="N", help="Only this law; may be repeated. `list` has all.")
+@click.option(
+    "--profile",
+    type=click.Choice(["quick", "ci", "deep"]),
+    default="quick",
+    show_default=True,
+    help="How hard to look: 40, 300 or 3,000 generated examples a law.",
+)
 @click.option("--seed", default=0, show_default=True, help="Seed of the generated examples.")
 @click.option("--corpus", default="stdlib-docs", show_default=True, metavar="ID|PATH|none", help="Real texts.")
 @click.option("--window", "spec", default="wordllama", show_default=True, metavar="SPEC", help="The corpus's model.")
+@click.option(
+    "--timeout",
+    type=click.IntRange(1, 86_400),
+    default=_TIMEOUT,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long one call of the subject may take.",
+)
 @click.option("--saboteur", metavar="NAME", help="Break the subject on purpose; `list` names every saboteur.")
 @click.option("--junit", type=click.Path(dir_okay=False), help="Write a JUnit report.")
 @click.option(
@@ -53,6 +84,7 @@ def check(
     seed: int,
     corpus: str,
     spec: str,
+    timeout: int,
     saboteur: str | None,
     junit: str | None,
     json_path: str | None,
@@ -62,16 +94,17 @@ def check(
     Exits 0 when every law that could be asked holds, 1 when one is violated or none could be asked, 2 on bad usage, 3
     when the subject or a server is not available.
     """
+    from overflow.cli.catalogue import print_laws, print_saboteurs
     from overflow.cli.real_text import RealText
     from overflow.contract import report
+    from overflow.contract.laws import all_laws
     from overflow.contract.runner import PROFILES, Runner
     from overflow.contract.saboteurs import SABOTEURS, sabotaged
     from overflow.embedding.wordllama import wordllama_vectors
     from overflow.subjects.registry import subject_factory
 
-    if saboteur == "list":
-        for each in SABOTEURS.values():
-            click.echo(f"{each.name:26} {' '.join(sorted(each.expected)):44} {each.breaks}")
+    if "list" in (saboteur, *ids):
+        print_saboteurs(SABOTEURS.values()) if saboteur == "list" else print_laws(all_laws())
         return 0
     laws = _laws(ids)
     for path in (junit, json_path):
@@ -85,8 +118,14 @@ def check(
         progress = stack.enter_context(_progress(errors))
         total = sum(chosen.count(law) for law in laws)
         task = progress.add_task("generated examples", total=total)
-        runner = stack.enter_context(Runner(factory, wordllama_vectors, on_example=lambda: progress.advance(task)))
-        texts = None if corpus == "none" else stack.enter_context(RealText(corpus, spec, seed, factory, progress))
+        runner = stack.enter_context(
+            Runner(factory, wordllama_vectors, on_example=lambda: progress.advance(task), timeout=timeout)
+        )
+        if saboteur is not None:
+            _require_bite(saboteur, runner)
+        texts = None
+        if corpus != "none":
+            texts = stack.enter_context(RealText(corpus, spec, seed, factory, progress, timeout))
         results = []
         done = 0
         for law in laws:
@@ -97,6 +136,8 @@ def check(
             if texts is not None:
                 result = dataclasses.replace(result, corpus=texts.check(law))
             results.append(result)
+            if not errors.is_terminal:
+                click.echo(report.line(result), err=True)
         progress.update(task, description="done")
     title = f"{runner.name} {runner.version}, contract {contract}, profile {profile}, seed {seed}"
     data: dict[str, Any] = {
@@ -107,18 +148,17 @@ def check(
         "corpus": None if texts is None else texts.description,
         "results": [dataclasses.asdict(result) for result in results],
     }
+    rerun = report.Rerun(_again(subject, profile, seed, saboteur, timeout), ["--corpus", corpus, "--window", spec])
     violated = any(r.status == "violated" or (r.corpus and r.corpus.status == "violated") for r in results)
     asked = any(r.status != "skipped" for r in results)
     if json_path != "-":
-        out = Console()
-        if not out.is_terminal:
-            out = Console(width=_FILE_WIDTH)
-        out.print(report.table(results, title, None if texts is None else texts.title))
-        command = _again(subject, profile, seed, saboteur)
-        out.print(report.explanations(results, command, ["--corpus", corpus, "--window", spec]))
+        out = stdout_console()
+        out.print(report.table(results, shown(title), None if texts is None else shown(texts.title), out.width))
+        # A command to copy is longer than a line.
+        out.print(report.explanations(results, rerun), crop=False)
         out.print(report.summary(results))
     if junit is not None:
-        write_text(junit, report.junit(results, f"overflow.{runner.name}"))
+        write_text(junit, report.junit(results, f"overflow.{runner.name}", rerun))
     if json_path is not None:
         write_text(json_path, json.dumps(data, indent=1) + "\n")
     if runner.gone is not None and not _broken(results):
@@ -136,6 +176,18 @@ def _laws(ids: Sequence[str]) -> list[Any]:
     return [law for law in known.values() if not ids or law.id in ids]
 
 
+def _require_bite(saboteur: str, runner: "Runner") -> None:
+    """Raise InputError when none of the laws that the saboteur breaks can be asked of the runner's subject."""
+    from overflow.contract.laws import all_laws
+    from overflow.contract.saboteurs import SABOTEURS
+
+    expected = SABOTEURS[saboteur].expected
+    lacking = {law.id: sorted(law.requires - runner.capabilities) for law in all_laws() if law.id in expected}
+    if all(lacking.values()):
+        told = "; ".join(f"law {law_id} needs {', '.join(missing)}" for law_id, missing in lacking.items())
+        raise InputError(f"{saboteur} shows nothing on {runner.name}, which lacks what its laws need: {told}")
+
+
 def _broken(results: Sequence[Any]) -> bool:
     """Whether a law was violated, and not only a subject lost."""
     return any(
@@ -143,9 +195,10 @@ def _broken(results: Sequence[Any]) -> bool:
     )
 
 
-def _again(subject: str, profile: str, seed: int, saboteur: str | None) -> list[str]:
+def _again(subject: str, profile: str, seed: int, saboteur: str | None, timeout: int) -> list[str]:
     words = ["overflow", "check", "--subject", subject, "--profile", profile, "--seed", str(seed)]
-    return words + (["--saboteur", saboteur] if saboteur else [])
+    words += ["--saboteur", saboteur] if saboteur else []
+    return words + (["--timeout", str(timeout)] if timeout != _TIMEOUT else [])
 
 
 def _progress(console: Console) -> Progress:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from overflow.cli.output import counted, json_lines, shown
+from overflow.cli.output import counted, json_lines, stdout_console
+from overflow.shown import shown
 from overflow.tokens.spec import SYNTHETIC
 
 if TYPE_CHECKING:
@@ -61,8 +62,6 @@ def divide(paths: Sequence[str], spec: str, name: str, json_path: str | None) ->
     A .jsonl file has a record a line, an object with a field `text`; any other file is one record. Offsets are code
     points, ends exclusive. A record that cannot be divided stops no other.
     """
-    from rich.console import Console
-
     from overflow.cli.outcomes import Told, exit_code, row
     from overflow.division.registry import divider
     from overflow.measure.records import Record, read_records
@@ -92,9 +91,7 @@ def divide(paths: Sequence[str], spec: str, name: str, json_path: str | None) ->
                 advance(len(record.text))
         table = None if json_path == "-" else people.table(f"{name}, {window.name}")
         if table is not None:
-            # A file or a pipe has no width; rich would take 80, and cut paths to pieces.
-            out = Console(width=None if Console().is_terminal else 120)
-            out.print(table)
+            stdout_console().print(table)
     finally:
         for line in refused:
             _tell(line)

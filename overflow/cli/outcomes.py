@@ -14,11 +14,12 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from overflow.cli.output import counted, shown
+from overflow.cli.output import counted
 from overflow.division.lockstep import Outcome
 from overflow.division.spans import Division, TokensUnknownError, WindowTooSmallError
 from overflow.errors import UnavailableError
 from overflow.measure.records import Record
+from overflow.shown import shown
 
 #: So many rows are shown; a table of thousands is read by nobody, and takes longer to draw than the texts to divide.
 ROWS = 50

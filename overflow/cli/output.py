@@ -1,4 +1,4 @@
-"""What commands write: a result whole or not at all, and text from outside in a form that a terminal shows as one line.
+"""What commands write: a result whole or not at all, and tables as wide as what they are written to.
 
 It never leaves a half-written file. DESIGN.md, "Command line" (`--json PATH`).
 """
@@ -9,16 +9,25 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from overflow.errors import InputError
 
+if TYPE_CHECKING:
+    from rich.console import Console
 
-def shown(text: str) -> str:
-    """`text` with everything that is not printable, such as a line break or an escape sequence, spelled out."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+#: Columns of what goes to a file or a pipe, where there is no terminal to ask; rich would take 80, and cut paths.
+FILE_WIDTH = 120
+
+
+def stdout_console(file_width: int = FILE_WIDTH) -> "Console":
+    """Stdout for what people read: as wide as the terminal, else as `file_width` columns."""
+    from rich.console import Console
+
+    console = Console()
+    return console if console.is_terminal else Console(width=file_width)
 
 
 def counted(number: int, what: str) -> str:

@@ -30,7 +30,9 @@ _QUERIED = 6
 class RealText(AbstractContextManager["RealText"]):
     """The records of a corpus, a model, and a runner between them; made once, used for each law."""
 
-    def __init__(self, corpus: str, spec: str, seed: int, factory: SubjectFactory, progress: Progress) -> None:
+    def __init__(
+        self, corpus: str, spec: str, seed: int, factory: SubjectFactory, progress: Progress, timeout: float
+    ) -> None:
         model = parse_model(spec)
         self._cached = CachedEmbedder(model)
         texts = load(corpus)
@@ -38,7 +40,7 @@ class RealText(AbstractContextManager["RealText"]):
         self._scenario = _scenario(self._corpus, model, seed)
         self._progress = progress
         self._task = progress.add_task(f"texts embedded by {spec}", total=None)
-        self._runner = Runner(factory, remembered(self._vectors))
+        self._runner = Runner(factory, remembered(self._vectors), timeout=timeout)
         self.title = f"on {self._corpus.id}, {spec}"
         self.description = {
             "id": self._corpus.id,

@@ -16,3 +16,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--overflow-profile", default="quick", choices=("quick", "ci", "deep"), help="how hard to look")
     group.addoption("--overflow-seed", type=int, default=0, help="the seed of the generated examples")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """One line in place of an error a law, when the laws are to run and there is nothing to run them on.
+
+    Before collection, because under pytest-xdist that is done by workers, which can't end the session.
+    """
+    asked = config.option.pyargs and any(argument.startswith("overflow.contract") for argument in config.args)
+    if asked and config.getoption("--overflow-subject") is None:
+        raise pytest.UsageError(
+            "the laws of overflow.contract need a subject: pass --overflow-subject module:Class, "
+            "or --overflow-subject 'cmd:COMMAND LINE'"
+        )

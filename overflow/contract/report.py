@@ -1,144 +1,226 @@
-"""A run's results as a person reads them, and as JUnit. Pure functions of results; nothing is decided here."""
+"""A run's results as a person reads them, and as JUnit. Pure functions of results; nothing is decided here.
 
-import json
+DESIGN.md, "Command line" (`overflow check`); issue 2, "The contract and the check".
+"""
+
 import shlex
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 from xml.etree import ElementTree as ET
 
-from rich.console import Group, RenderableType
+from rich import box
+from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
 from overflow.contract.runner import CorpusResult, Result
+from overflow.shown import shown
 
-_STYLES = {"holds": "green", "violated": "bold red", "skipped": "yellow"}
+_STYLES = {"holds": "green", "violated": "bold red", "error": "bold red", "skipped": "yellow"}
 
-#: A value longer than this many characters is shown by its two ends; the whole of it is in the JSON.
-_SHOWN = 600
+#: A line longer than this many characters is shown by its two ends, and so is a value of lines longer than that many;
+#: the whole of it is in the JSON.
+_LINE = 600
+_LINES = 4_000
+
+#: A name in fewer columns is no help to anybody.
+_NAME = 20
 
 
-def table(results: Sequence[Result], title: str, corpus: str | None) -> Table:
-    """One row a law: verdict, examples, how many divided, seconds; on the corpus the verdict, and how many divided."""
-    grid = Table(title=title, title_justify="left")
-    grid.add_column("law")
-    grid.add_column("name")
-    grid.add_column("verdict")
-    for heading in ("examples", "divided", "seconds"):
-        grid.add_column(heading, justify="right")
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """The command line that led to the results, without the choice of a law; `corpus` are its options for that."""
+
+    command: Sequence[str]
+    corpus: Sequence[str] = ()
+
+    def of(self, law: str, *, on_corpus: bool) -> str:
+        """What to type to see one law again."""
+        return shlex.join([*self.command, "--invariant", law, *(self.corpus if on_corpus else ("--corpus", "none"))])
+
+
+def table(results: Sequence[Result], title: str, corpus: str | None, width: int) -> Group:
+    """One row a law: verdict, how many examples divided; on the corpus the verdict, and how many records divided.
+
+    Where `width` columns do not hold all of it the seconds are left out, and then the names; a law's id never is.
+    """
+    wide = Console(width=1_000)
+    for left_out in ((), ("seconds",), ("seconds", "name")):
+        grid = _grid(results, corpus, left_out)
+        if wide.measure(grid).minimum <= width:
+            break
+    return Group(Text(title, style="bold"), grid, Text())
+
+
+def _grid(results: Sequence[Result], corpus: str | None, left_out: Sequence[str]) -> Table:
+    columns = {
+        "law": [Text(result.invariant) for result in results],
+        "name": [Text(result.name) for result in results],
+        "verdict": [_verdict(result.status, error=result.error) for result in results],
+        "examples divided": [Text(_of(result.divided, result.examples)) for result in results],
+    }
     if corpus is not None:
-        grid.add_column(corpus)
-    for result in results:
-        cells: list[RenderableType] = [
-            result.invariant,
-            result.name,
-            _verdict(result.status, error=result.error),
-            str(result.examples),
-            str(result.divided),
-            f"{result.seconds:.1f}",
-        ]
-        if corpus is not None:
-            cells.append(_corpus_cell(result.corpus))
-        grid.add_row(*cells)
+        columns[f"{corpus}: records divided"] = [_corpus_cell(result.corpus) for result in results]
+    columns["seconds"] = [Text(f"{result.seconds:.1f}") for result in results]
+    kept = {heading: cells for heading, cells in columns.items() if heading not in left_out}
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for heading, cells in kept.items():
+        if heading == "name":
+            grid.add_column(heading, min_width=_NAME)
+        else:
+            widest = max((cell.cell_len for cell in cells), default=0)
+            # A heading of several words may be folded between them.
+            width = max(widest, *(len(word) for word in heading.split()[-2:]))
+            justify = "right" if heading in ("examples divided", "seconds") else "left"
+            grid.add_column(heading, width=width, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    for row in zip(*kept.values(), strict=True):
+        grid.add_row(*row)
     return grid
 
 
-def _corpus_cell(corpus: CorpusResult | None) -> RenderableType:
+def _corpus_cell(corpus: CorpusResult | None) -> Text:
     if corpus is None:
-        return ""
+        return Text()
     verdict = _verdict(corpus.status)
-    return (
-        verdict if corpus.status == "skipped" else verdict.append(f", {corpus.divided} of {corpus.records}", "default")
-    )
+    return verdict if corpus.status == "skipped" else verdict.append(f", {_of(corpus.divided, corpus.records)}", "none")
 
 
 def _verdict(status: str, *, error: bool = False) -> Text:
-    return Text(f"{status} (error)" if error else status, style=_STYLES[status])
+    said = "error" if error else status
+    return Text(said, style=_STYLES[said])
 
 
-def explanations(results: Sequence[Result], command: Sequence[str], corpus: Sequence[str]) -> Group:
-    """What is behind every verdict but `holds`: reason, minimal counterexample, and a command that shows it again.
+def _of(divided: int, examples: int) -> str:
+    return f"{divided} of {examples}" if examples else ""
 
-    `command` is the command line without the choice of a law, `corpus` the options that choose the corpus.
-    """
+
+def line(result: Result) -> str:
+    """One law in a line of a log."""
+    said = [f"{result.invariant} {result.name}: {_ended(result.status, result.divided, result.examples)}"]
+    if result.corpus is not None:
+        corpus = result.corpus
+        said.append(f"on the corpus {_ended(corpus.status, corpus.divided, corpus.records)}")
+    return "; ".join(said)
+
+
+def _ended(status: str, divided: int, examples: int) -> str:
+    return status if status == "skipped" else f"{status}, {_of(divided, examples)} divided"
+
+
+def explanations(results: Sequence[Result], rerun: Rerun) -> Group:
+    """What is behind every verdict but `holds`: reason, minimal counterexample, and a command that shows it again."""
     parts: list[RenderableType] = []
+    for failure in (failure for result in results for failure in _failures(result, rerun)):
+        parts.append(Panel(Text("\n".join(failure.lines)), title=Text(failure.title), title_align="left"))
+        # The command stands outside the frame and is never broken, so that it can be copied.
+        parts.append(Text(f"again: {failure.again}\n", no_wrap=True, overflow="ignore"))
+    return Group(*parts, *(Text(line) for line in _skips(results)))
+
+
+def _skips(results: Sequence[Result]) -> Iterator[str]:
+    """A line a reason, with the laws it is the reason for."""
+    laws: dict[str, list[str]] = {}
     for result in results:
-        again = [*command, "--invariant", result.invariant]
         if result.status == "skipped":
-            parts.append(Text(f"{result.invariant} skipped: {result.reason}"))
-        if result.status == "violated":
-            title = f"{result.invariant} {result.name}"
-            parts += _explained(
-                title, result.source, result.reason, result.counterexample, [*again, "--corpus", "none"]
-            )
-        if result.corpus is not None and result.corpus.status == "violated":
-            title = f"{result.invariant} {result.name}, on the corpus"
-            found = result.corpus
-            parts += _explained(title, result.source, found.reason, found.counterexample, [*again, *corpus])
-    return Group(*parts)
-
-
-def _explained(
-    title: str, source: str, reason: str | None, counterexample: dict[str, str] | None, again: Sequence[str]
-) -> list[RenderableType]:
-    lines = [reason or "", f"demanded by {source}", *_lines(counterexample)]
-    # The command stands outside the frame and is never broken, so that it can be copied.
-    command = Text(f"again: {shlex.join(again)}\n", no_wrap=True, overflow="ignore")
-    return [Panel(Text("\n".join(lines)), title=title, title_align="left"), command]
+            laws.setdefault(f"skipped, {result.reason}", []).append(result.invariant)
+        elif result.corpus is not None and result.corpus.status == "skipped":
+            laws.setdefault(f"skipped on the corpus, {result.corpus.reason}", []).append(result.invariant)
+    for reason, ids in laws.items():
+        yield shown(f"{reason}: {', '.join(ids)}")
 
 
 def summary(results: Sequence[Result]) -> Text:
     """One line: how many laws hold, are violated, were skipped; red unless something was asked and all of it holds."""
     verdicts = [r.status for r in results] + [r.corpus.status for r in results if r.corpus is not None]
-    laws = {status: sum(r.status == status for r in results) for status in _STYLES}
+    laws = {status: sum(r.status == status for r in results) for status in ("holds", "violated", "skipped")}
     corpus = sum(r.corpus is not None and r.corpus.status == "violated" for r in results)
-    line = ", ".join(f"{count} {status}" for status, count in laws.items())
-    return Text(
-        line + (f", {corpus} violated on the corpus" if corpus else ""), "red" if "violated" in verdicts else "green"
-    )
+    said = ", ".join(f"{count} {status}" for status, count in laws.items())
+    holds = "violated" not in verdicts and laws["holds"] > 0
+    return Text(said + (f", {corpus} violated on the corpus" if corpus else ""), "green" if holds else "red")
 
 
-def _lines(counterexample: dict[str, str] | None) -> list[str]:
-    return [f"{label}: {shortened(value)}" for label, value in (counterexample or {}).items() if label != "title"]
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """One law that did not hold: on generated examples, or on the corpus. `lines` are what there is to read."""
+
+    title: str
+    kind: str
+    reason: str
+    lines: list[str]
+    again: str
 
 
-def shortened(value: str) -> str:
-    """A value by its two ends when it is long, saying how much is left out."""
-    if len(value) <= _SHOWN:
-        return value
-    half = _SHOWN // 2
-    return f"{value[:half]} … ({len(value) - 2 * half} characters left out) … {value[-half:]}"
+def _failures(result: Result, rerun: Rerun) -> Iterator[_Failure]:
+    title = f"{result.invariant} {result.name}"
+    if result.status == "violated":
+        again = rerun.of(result.invariant, on_corpus=False)
+        lines = _lines(result.reason, result.source, result.counterexample)
+        yield _Failure(title, "error" if result.error else "failure", result.reason or "", lines, again)
+    corpus = result.corpus
+    if corpus is not None and corpus.status == "violated":
+        again = rerun.of(result.invariant, on_corpus=True)
+        lines = _lines(corpus.reason, result.source, corpus.counterexample)
+        yield _Failure(f"{title}, on the corpus", "failure", f"on the corpus: {corpus.reason}", lines, again)
 
 
-def junit(results: Sequence[Result], name: str) -> str:
+def _lines(reason: str | None, source: str, counterexample: dict[str, Any] | None) -> list[str]:
+    lines = [shown(reason or ""), f"demanded by {source}"]
+    for label, value in (counterexample or {}).items():
+        if label != "title":
+            lines += _entry(label, value)
+    return lines
+
+
+def _entry(label: str, value: str) -> list[str]:
+    """`label: value`; a value of several lines stands indented below its label."""
+    lines = [_shortened(shown(line)) for line in textwrap.dedent(value.strip("\n")).split("\n")]
+    if len(lines) == 1:
+        return [f"{label}: {lines[0]}"]
+    return [f"{label}:", *(f"  {line}" for line in _both_ends(lines))]
+
+
+def _shortened(text: str) -> str:
+    """A line by its two ends when it is long, saying how much is left out."""
+    if len(text) <= _LINE:
+        return text
+    half = _LINE // 2
+    return f"{text[:half]} … ({len(text) - 2 * half} characters left out) … {text[-half:]}"
+
+
+def _both_ends(lines: list[str]) -> list[str]:
+    if sum(map(len, lines)) <= _LINES:
+        return lines
+    head, tail = _within(lines, _LINES // 2), _within(lines[::-1], _LINES // 2)[::-1]
+    return [*head, f"… ({len(lines) - len(head) - len(tail)} lines left out) …", *tail]
+
+
+def _within(lines: list[str], room: int) -> list[str]:
+    kept = []
+    for text in lines:
+        room -= len(text)
+        if room < 0:
+            break
+        kept.append(text)
+    return kept
+
+
+def junit(results: Sequence[Result], name: str, rerun: Rerun) -> str:
     """The run as one JUnit test suite: a case a law; a crash of the subject is an error, a violation a failure."""
-    kinds = [kind for result in results for kind, *_ in _failures(result)]
+    failures = {result.invariant: list(_failures(result, rerun)) for result in results}
+    kinds = [failure.kind for each in failures.values() for failure in each]
     suite = ET.Element("testsuite", name=name, tests=str(len(results)))
     suite.set("errors", str(kinds.count("error")))
     suite.set("failures", str(kinds.count("failure")))
     suite.set("skipped", str(sum(result.status == "skipped" for result in results)))
     for result in results:
-        case = ET.SubElement(suite, "testcase", classname=name, name=f"{result.invariant} {result.name}")
+        case = ET.SubElement(suite, "testcase", classname=shown(name), name=f"{result.invariant} {result.name}")
         case.set("time", f"{result.seconds:.3f}")
         if result.status == "skipped":
-            ET.SubElement(case, "skipped", message=_xml(result.reason))
-        for status, reason, counterexample in _failures(result):
-            failure = ET.SubElement(case, status, message=_xml(reason))
-            failure.text = _xml(json.dumps(counterexample, ensure_ascii=True, indent=1))
+            ET.SubElement(case, "skipped", message=shown(result.reason or ""))
+        for failure in failures[result.invariant]:
+            element = ET.SubElement(case, failure.kind, message=shown(failure.reason))
+            element.text = "\n".join([*failure.lines, f"again: {failure.again}"])
     return ET.tostring(suite, encoding="unicode", xml_declaration=True)
-
-
-def _failures(result: Result) -> list[tuple[str, str | None, dict[str, str] | None]]:
-    failures = []
-    if result.status == "violated":
-        failures.append(("error" if result.error else "failure", result.reason, result.counterexample))
-    if result.corpus is not None and result.corpus.status == "violated":
-        failures.append(("failure", f"on the corpus: {result.corpus.reason}", result.corpus.counterexample))
-    return failures
-
-
-def _xml(text: str | None) -> str:
-    """XML 1.0 has no control characters, not even escaped."""
-    return "".join(
-        c if c in "\t\n\r" or (c >= " " and c not in "\ufffe\uffff") else f"\\x{ord(c):02x}" for c in text or ""
-    )

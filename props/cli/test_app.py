@@ -20,7 +20,7 @@ def python(code: str, **options: object) -> subprocess.CompletedProcess[str]:
 def test_starting_imports_nothing_heavy() -> None:
     """The entry point needs click alone: no numpy, no rich, no HTTP, no tokenizer."""
     heavy = ("numpy", "rich", "httpx", "tokenizers", "hypothesis", "overflow.tokens", "overflow.division")
-    ended = python(f"import sys, overflow.cli; print([name for name in {heavy!r} if name in sys.modules])")
+    ended = python(f"import sys, overflow.cli.app; print([name for name in {heavy!r} if name in sys.modules])")
     assert ended.stdout.strip() == "[]", ended.stderr
 
 
@@ -55,6 +55,11 @@ def shell(command: str, **environment: str) -> tuple[int, str, str]:
     return ended.returncode, ended.stdout, ended.stderr
 
 
+def unasked(errors: str) -> str:
+    """What stands on stderr beside the line of a log that each law of a check has."""
+    return "".join(line for line in errors.splitlines(keepends=True) if not line.startswith("4 nodes partition"))
+
+
 WRITERS = [
     "divide a.txt --window words@3",
     "divide a.txt --window words@3 --json -",
@@ -78,17 +83,20 @@ def test_a_reader_that_is_gone_is_no_violation(arguments: str) -> None:
     """Whatever writes, table, JSON or help: 141 and nothing on stderr, never the 1 of a violated law."""
     # The pipe is closed for certain once `true` has been waited for.
     command = f"mkfifo p; true < p & exec 3> p; wait $!; overflow {arguments} >&3"
-    assert shell(command) == (141, "", "")
+    code, out, errors = shell(command)
+    assert (code, out, unasked(errors)) == (141, "", "")
 
 
 @pytest.mark.usefixtures("text_file")
 @pytest.mark.parametrize("arguments", WRITERS)
 def test_a_stdout_that_cannot_be_written_is_one_line(arguments: str) -> None:
     """A full device, and a closed descriptor: exit code 2."""
-    full = "overflow: cannot write to stdout: No space left on device\n"
-    assert shell(f"overflow {arguments} > /dev/full") == (2, "", full)
-    closed = "overflow: cannot write to stdout: it is closed; send it to a file, or to /dev/null\n"
-    assert shell(f"overflow {arguments} >&-") == (2, "", closed)
+    for where, why in (
+        ("> /dev/full", "No space left on device"),
+        (">&-", "it is closed; send it to a file, or to /dev/null"),
+    ):
+        code, out, errors = shell(f"overflow {arguments} {where}")
+        assert (code, out, unasked(errors)) == (2, "", f"overflow: cannot write to stdout: {why}\n")
 
 
 @pytest.mark.usefixtures("text_file")
@@ -130,18 +138,32 @@ def test_an_encoding_that_lacks_a_character_stops_nothing(tmp_path: Path, enviro
     assert (code, len(errors.splitlines()), errors[:10]) == (2, 1, "overflow: ")
 
 
-def test_an_interrupt_while_it_is_loaded_is_quiet() -> None:
-    """Control-C before the command has begun: 130, no traceback."""
+@pytest.mark.parametrize("module", ["click", "overflow.errors", "overflow.cli.divide", "overflow.cli.outcomes"])
+def test_an_interrupt_while_it_is_loaded_is_one_line(module: str) -> None:
+    """Control-C before the command has begun, whatever is being imported: 130, and no traceback."""
     ended = python(
         "import sys\n"
         "class Interrupted:\n"
         "    def find_spec(self, name, *_):\n"
-        "        if name == 'click':\n"
+        f"        if name == {module!r}:\n"
         "            raise KeyboardInterrupt\n"
         "sys.meta_path.insert(0, Interrupted())\n"
-        "import overflow.cli"
+        "from overflow.cli import main\n"
+        "main(['divide', 'a.txt'])"
     )
-    assert (ended.returncode, ended.stderr) == (130, "")
+    assert (ended.returncode, ended.stderr.strip()) == (130, "overflow: interrupted")
+
+
+def test_an_interrupt_says_what_was_running() -> None:
+    """What the one who raised it says is told, spelled out."""
+    ended = python(
+        "from overflow.cli import app, main\n"
+        "def interrupted(*_):\n"
+        "    raise KeyboardInterrupt('law 3, in a\\tcall')\n"
+        "app._Commands.get_command = interrupted\n"
+        "main(['divide'])"
+    )
+    assert (ended.returncode, ended.stderr.strip()) == (130, "overflow: interrupted: law 3, in a\\tcall")
 
 
 def test_an_interrupt_is_one_line() -> None:

@@ -1,12 +1,17 @@
 """`overflow check` from the command line: the JSON of DESIGN.md, the exit codes, and one clear line for bad usage."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+
+from overflow.contract.laws import all_laws
+from overflow.contract.runner import PROFILES
+from overflow.contract.saboteurs import SABOTEURS
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -46,6 +51,10 @@ def test_saboteur_is_violated_and_explained(tmp_path: Path) -> None:
     assert "overflow check --subject reference --profile quick --seed 0 --saboteur infer-token-count" in ran.stdout
     suite = ET.parse(junit).getroot()
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("1", "1", "0")
+    (again,) = (line for line in ran.stdout.splitlines() if line.startswith("again: "))
+    (failure,) = suite.iter("failure")
+    assert again.endswith(" --saboteur infer-token-count --invariant 3 --corpus none")
+    assert (failure.text or "").splitlines()[-1] == again
 
 
 def test_corpus_column(tmp_path: Path) -> None:
@@ -66,6 +75,7 @@ def test_corpus_that_never_divides_proves_nothing(tmp_path: Path) -> None:
 
 
 CRASHING = """
+import time
 from overflow.contract.subject import Ref, Stored
 
 class Crashing:
@@ -80,6 +90,9 @@ class Crashing:
 class NothingDivides(Crashing):
     def store(self, text, scope): return Stored(Ref("mem", 1), None)
     archive_episode = store
+
+class Slow(Crashing):
+    def store(self, text, scope): time.sleep(3600)
 
 class DoesNotOpen(Crashing):
     def open(self, directory, embedding_url): raise OSError("no disk")
@@ -99,7 +112,89 @@ def test_crash_of_the_subject_is_no_violation(folder: Path) -> None:
     (result,) = json.loads(ran.stdout)["results"]
     assert (result["status"], result["error"]) == ("violated", True)
     assert "scenario" in result["counterexample"]
-    assert result["reason"] == "the subject's store raised OSError: no room"
+    assert result["reason"].startswith("the subject's store raised OSError: no room")
+
+
+def test_a_call_that_takes_too_long_ends_the_run(folder: Path) -> None:
+    """`--timeout`: the subject is not available, in its time; the command to see it again has it."""
+    arguments = ("--subject", "mine:Slow", "--invariant", "4", "--corpus", "none", "--timeout", "1")
+    ran = check(*arguments, cwd=folder)
+    assert ran.returncode == 3, ran.stderr
+    assert "store" in ran.stdout
+    assert " --timeout 1 --invariant 4 " in ran.stdout
+
+
+def test_without_a_terminal_each_law_is_a_line(folder: Path) -> None:
+    """A log shows how far a run is, on stderr alone, a line a law as it ends."""
+    ran = check(
+        "--subject", "mine:NothingDivides", "--invariant", "4", "--invariant", "1", "--corpus", "none", cwd=folder
+    )
+    assert ran.stderr.splitlines() == [
+        "1 retrieval unchanged: skipped",
+        "4 nodes partition their parent: violated, 0 of 40 divided",
+    ]
+
+
+def test_a_saboteur_without_a_law_to_ask_is_bad_usage(folder: Path) -> None:
+    """When the subject lacks what every law of a saboteur needs, one line names it, and nothing is run."""
+    ran = check("--subject", "mine:Crashing", "--saboteur", "admit-nodes", "--corpus", "none", cwd=folder)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    (line,) = ran.stderr.splitlines()
+    assert line.startswith("overflow: admit-nodes shows nothing on crashing")
+    assert line.endswith("law 1 needs configure, recall")
+    one_law_is_enough = check(
+        "--subject",
+        "mine:NothingDivides",
+        "--saboteur",
+        "leave-gap",
+        "--invariant",
+        "4",
+        "--corpus",
+        "none",
+        cwd=folder,
+    )
+    assert one_law_is_enough.returncode == 1
+
+
+def test_every_law_is_listed() -> None:
+    """`--invariant list`: id, name, source and needed capabilities, a line each where no terminal folds it."""
+    ran = check("--invariant", "list")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    rows = [re.split(r" {2,}", line.rstrip()) for line in ran.stdout.splitlines()]
+    assert rows[0] == ["law", "name", "source", "needs"]
+    assert rows[1:] == [[law.id, law.name, law.source, " ".join(sorted(law.requires))] for law in all_laws()]
+
+
+def test_every_saboteur_is_listed_in_columns() -> None:
+    """`--saboteur list`: name, laws and what it does, each column as wide as its longest entry."""
+    ran = check("--saboteur", "list")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    heading, *lines = ran.stdout.splitlines()
+    second, third = heading.index("laws it breaks"), heading.index("what it does")
+    assert [(line[:second].strip(), line[second:third].strip(), line[third:].strip()) for line in lines] == [
+        (each.name, " ".join(sorted(each.expected)), each.breaks) for each in SABOTEURS.values()
+    ]
+
+
+@pytest.mark.parametrize("option", ["--saboteur", "--invariant"])
+def test_a_list_is_readable_in_80_columns(option: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No line is longer, and what is typed stands whole at the start of one."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    lines = re.sub(r"\x1b\[\d*m", "", check(option, "list").stdout).splitlines()
+    assert max(map(len, lines)) <= 80
+    starts = {line.split()[0] for line in lines if not line.startswith(" ")}
+    assert starts >= (set(SABOTEURS) if option == "--saboteur" else {law.id for law in all_laws()})
+
+
+def test_the_help_says_what_profiles_are() -> None:
+    """Their examples, as the runner has them, and what the contract is."""
+    help_text = check("--help").stdout
+    told = " ".join(help_text.split())
+    assert max(map(len, help_text.splitlines())) <= 80
+    counts = [f"{PROFILES[name].examples:,}" for name in ("quick", "ci", "deep")]
+    assert f"{counts[0]}, {counts[1]} or {counts[2]} generated examples a law" in told
+    assert "the six invariants of the Overflow Tree and the laws beside them" in told
 
 
 def test_missing_capability_is_skipped_with_its_reason(folder: Path) -> None:
@@ -132,6 +227,8 @@ def test_examples_that_never_divide_fail_the_run(folder: Path) -> None:
         (["--window", "words@40"], 2, "embeds nothing"),
         (["--window", "words@0"], 2, "words@0"),
         (["--profile", "slow"], 2, "slow"),
+        (["--timeout", "0"], 2, "--timeout"),
+        (["--timeout", "nan"], 2, "--timeout"),
         (["--json", "no/such/folder/out.json", "--invariant", "3", "--corpus", "none"], 2, "no/such/folder"),
     ],
 )

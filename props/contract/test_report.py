@@ -1,0 +1,182 @@
+"""A run's results as people read them, at several widths, and as JUnit."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from xml.etree import ElementTree as ET
+
+import pytest
+from rich.console import Console, RenderableType
+
+from overflow.contract.laws import all_laws
+from overflow.contract.report import Rerun, explanations, junit, line, summary, table
+from overflow.contract.runner import CorpusResult, Result
+
+HELD = CorpusResult("holds", None, 211, 92, 12.0)
+STEPS = "\n  store 'a b c' → mem 1\n    meanwhile delete mem 1\n  settle"
+RERUN = Rerun(["overflow", "check", "--subject", "cmd:node x.js"], ["--corpus", "my notes"])
+
+
+def held(law_id: str, name: str) -> Result:
+    return Result(law_id, name, "the design", "holds", None, 300, 271, 123.4, corpus=HELD)
+
+
+def every_law() -> list[Result]:
+    return [held(law.id, law.name) for law in all_laws()]
+
+
+def skipped(law_id: str, reason: str) -> Result:
+    return Result(law_id, "a law", "the design", "skipped", reason, 0, 0, 0.0)
+
+
+def violated(law_id: str = "4", **context: str) -> Result:
+    found = {"title": "nodes leave a gap", "expected": "3", "got": "4", **context}
+    return Result(law_id, "partition", "section 5.4", "violated", "nodes leave a gap", 7, 5, 0.1, found)
+
+
+def printed(what: RenderableType, width: int) -> list[str]:
+    console = Console(width=width)
+    with console.capture() as captured:
+        console.print(what, crop=False)
+    return [line.rstrip() for line in captured.get().splitlines()]
+
+
+def told(results: Sequence[Result], width: int) -> list[str]:
+    return printed(table(results, "title", "on stdlib-docs, wordllama", width), width)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+def test_a_laws_id_and_figures_are_never_cut_nor_broken(width: int) -> None:
+    """Every law has its id, verdict, and both counts whole on one line, and no line is wider than the terminal."""
+    lines = told(every_law(), width)
+    assert max(map(len, lines)) <= width
+    for law in all_laws():
+        (row,) = (each for each in lines if each.startswith(f"{law.id} "))
+        assert "271 of 300" in row
+        assert "holds, 92 of 211" in row
+        assert row.count("holds") == 2
+
+
+@pytest.mark.parametrize(("width", "names", "seconds"), [(60, False, False), (80, True, False), (120, True, True)])
+def test_seconds_go_first_and_then_names(width: int, names: bool, seconds: bool) -> None:
+    """80 columns show every name, folded where it must be; 120 show all there is."""
+    lines = told(every_law(), width)
+    text = " ".join(" ".join(lines).split())
+    assert ("every node fits its" in text) == names
+    assert ("123.4" in text) == seconds
+    assert ("seconds" in text) == seconds
+
+
+def test_the_heading_says_what_the_corpus_numbers_are() -> None:
+    """Word by word, however it is folded."""
+    lines = told(every_law(), 200)
+    heading = " ".join(" ".join(lines[1 : lines.index(next(each for each in lines if "──" in each))]).split())
+    for word in ("stdlib-docs,", "wordllama:", "records", "divided", "examples"):
+        assert word in heading
+
+
+def test_an_error_is_told_from_a_violation() -> None:
+    """A crash of the subject is no violation, in the table as in JUnit."""
+    result = replace(violated(), error=True)
+    assert any(" error " in each for each in told([result], 80))
+    suite = ET.fromstring(junit([result], "x", RERUN))
+    assert (suite.get("failures"), suite.get("errors")) == ("0", "1")
+
+
+def test_skips_are_told_by_their_reason() -> None:
+    """One line a reason, with all the laws it holds for, in order."""
+    results = [skipped("1", "the subject lacks recall"), skipped("6", "no delete"), skipped("pending", "no delete")]
+    assert printed(explanations(results, RERUN), 80) == [
+        "skipped, the subject lacks recall: 1",
+        "skipped, no delete: 6, pending",
+    ]
+
+
+def test_what_the_corpus_skips_is_told() -> None:
+    """A law that is not for a corpus is skipped there with its reason, and not twice where it is skipped anyway."""
+    made = CorpusResult("skipped", "its examples are made for it", 211, 0, 0.0)
+    results = [replace(held("limit", "limit"), corpus=made), replace(skipped("repair", "no repair"), corpus=made)]
+    assert printed(explanations(results, RERUN), 80) == [
+        "skipped on the corpus, its examples are made for it: limit",
+        "skipped, no repair: repair",
+    ]
+
+
+def test_a_command_to_copy_is_one_line() -> None:
+    """However narrow the terminal, it is whole, quoted for a shell, and outside the frame."""
+    commands = [each for each in printed(explanations([violated()], RERUN), 40) if each.startswith("again")]
+    assert commands == ["again: overflow check --subject 'cmd:node x.js' --invariant 4 --corpus none"]
+
+
+def test_steps_stand_below_their_label() -> None:
+    """An entry of several lines is indented, a line each, as they are nested."""
+    lines = printed(explanations([violated(steps=STEPS)], RERUN), 80)
+    inside = [each[2:-1].rstrip() for each in lines if each.startswith("│")]
+    assert inside[inside.index("steps:") :] == [
+        "steps:",
+        "  store 'a b c' → mem 1",
+        "    meanwhile delete mem 1",
+        "  settle",
+    ]
+
+
+def test_forty_steps_are_all_shown() -> None:
+    """A history as long as one gets is not cut; one as long as a corpus is, and says so."""
+    steps = "\n".join(f"store 'a text of some length, {number}' → mem {number}" for number in range(40))
+    lines = printed(explanations([violated(steps=steps)], RERUN), 100)
+    assert sum("store 'a text" in each for each in lines) == 40
+    texts = "\n".join(f"mem {number}: {'x' * 5_000}" for number in range(211))
+    lines = printed(explanations([violated(scenario=texts)], RERUN), 100)
+    assert len(lines) < 80
+    assert any("lines left out" in each for each in lines)
+    assert any("characters left out" in each for each in lines)
+
+
+def test_nothing_a_subject_says_draws_on_the_terminal() -> None:
+    """Escape sequences are spelled out, in the frame and in the reasons."""
+    results = [violated(text="\x1b[2Jgone"), skipped("1", "\x1b]0;title\x07")]
+    text = "\n".join(printed(explanations(results, RERUN), 80))
+    assert "\x1b" not in text
+    assert "\\x1b[2Jgone" in text
+
+
+def test_junit_says_what_the_terminal_does() -> None:
+    """Reason, values, steps a line each, and the command that shows it again; on the corpus, with the corpus."""
+    found = replace(
+        violated(steps=STEPS),
+        corpus=CorpusResult("violated", "a gap", 3, 2, 0.1, {"title": "a gap", "got": "\x00\ud800"}),
+    )
+    suite = ET.fromstring(junit([found, held("5", "deterministic"), skipped("1", "no recall")], "x", RERUN))
+    assert [suite.get(key) for key in ("tests", "failures", "errors", "skipped")] == ["3", "2", "0", "1"]
+    generated, corpus = suite.iter("failure")
+    assert generated.get("message") == "nodes leave a gap"
+    assert (generated.text or "").splitlines() == [
+        "nodes leave a gap",
+        "demanded by section 5.4",
+        "expected: 3",
+        "got: 4",
+        "steps:",
+        "  store 'a b c' → mem 1",
+        "    meanwhile delete mem 1",
+        "  settle",
+        "again: overflow check --subject 'cmd:node x.js' --invariant 4 --corpus none",
+    ]
+    assert corpus.get("message") == "on the corpus: a gap"
+    assert (corpus.text or "").splitlines()[-2:] == [
+        "got: \\x00\\ud800",
+        "again: overflow check --subject 'cmd:node x.js' --invariant 4 --corpus 'my notes'",
+    ]
+
+
+def test_a_law_is_a_line_of_a_log() -> None:
+    """What became of it, generated and on the corpus."""
+    assert line(held("4", "partition")) == (
+        "4 partition: holds, 271 of 300 divided; on the corpus holds, 92 of 211 divided"
+    )
+    assert line(skipped("1", "no recall")) == "1 a law: skipped"
+
+
+def test_a_run_of_skips_is_not_green() -> None:
+    """Nothing was asked, so nothing holds."""
+    assert str(summary([skipped("1", "no recall")]).style) == "red"
+    assert str(summary([held("4", "partition"), skipped("1", "no recall")]).style) == "green"
+    assert str(summary([violated()]).style) == "red"
