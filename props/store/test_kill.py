@@ -1,7 +1,8 @@
 """A process that dies between any two statements leaves a sound store: every write is one transaction.
 
-A child is killed before its n-th SQL statement, for every n of a life that creates, stores, changes, builds, deletes,
-imports and repairs; then the store is opened again and held against what it may hold. Issue 2, "survives a kill".
+A child is killed after each SQL statement that may have written, in a life that creates, stores, changes, builds,
+deletes, imports and repairs; then the store is opened again and held against what it may hold. Issue 2, "survives a
+kill".
 """
 
 import os
@@ -11,6 +12,7 @@ import sqlite3
 import warnings
 from contextlib import closing
 from itertools import pairwise
+from typing import ClassVar
 
 from overflow.store import Health, MemoryStore, Scope
 from overflow.store.queue import LEASE
@@ -57,13 +59,19 @@ def _import_file(bench: Bench):
 
 
 def _before_statement(number, act):
-    """A connection class that calls `act` in place of its `number`-th statement, and the count it keeps."""
+    """A connection class that calls `act` in place of its `number`-th statement.
+
+    It keeps how many there were, and which of them come after one that may have written.
+    """
 
     class Counting(Unsynced):
         count = 0
+        after_a_write: ClassVar = [1]
 
         def execute(self, *arguments):
             Counting.count += 1
+            if not arguments[0].startswith("SELECT"):
+                Counting.after_a_write.append(Counting.count + 1)
             if Counting.count == number:
                 act()
             return super().execute(*arguments)
@@ -79,7 +87,8 @@ def test_a_kill_before_any_statement_leaves_a_sound_store(bench: Bench) -> None:
         _live(store, embedder, file)
     assert counting.count > 200
     reached = set()
-    for number in range(1, counting.count + 1):
+    # After a SELECT the file is what it was before it, and so is what a kill leaves.
+    for number in (number for number in counting.after_a_write if number <= counting.count):
         path = bench.path(f"{number}.db")
         _killed_before(number, path, bench, file)
         reached.add(_check(path, bench, number))
