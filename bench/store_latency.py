@@ -105,7 +105,8 @@ def main() -> int:
             sign = "pass" if float(str(row["ms"])) <= AIM else "MISS"
             print(
                 f"{sign}  {row['ms']:7.2f} ms ≤ {AIM:.0f}  {row['percentile']} {row['write']}, {row['record']}: "
-                f"{row['ratio']:.0f} times an INSERT of {row['insert_ms']:.3f} ms; embedding alone takes {row['embedding_ms']:.2f} ms"
+                f"{row['ratio']:.0f} times an INSERT of {row['insert_ms']:.3f} ms; "
+                f"embedding alone takes {row['embedding_ms']:.2f} ms"
             )
         for row in sizes:
             print(f"      {row['bytes']:9,.0f} bytes a record of {row['characters']:,} characters, {row['record']}")
