@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NoReturn
 
 import pytest
+from hypothesis.internal.reflection import repr_call
 
 from overflow.contract.laws import all_laws, expect
 from overflow.contract.laws.law import Law
@@ -133,3 +134,9 @@ def test_machine_s_counterexample_lists_its_steps() -> None:
         found = runner.check(LAWS["interleavings"], PROFILES["quick"], 0)
     assert found.counterexample is not None
     assert "\n  delete mem 1" in found.counterexample["steps"] or "delete" in found.counterexample["steps"]
+
+
+def test_scenario_of_long_records_is_written_out_shortly() -> None:
+    """Hypothesis writes out what it draws, and warns of values as long as a record at the limit."""
+    scenario = Scenario(SyntheticWindow("words", 3), (Record("a " * 8_000),), ("a",), ("b", "c"))
+    assert len(repr_call(lambda drawn: drawn, (scenario,), {})) < 200
