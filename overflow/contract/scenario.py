@@ -6,6 +6,7 @@ law holds on generated text and on real text alike. It never touches a subject.
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from overflow.contract.oracle import RuleTooSmallError, RuleUnknownError, divide_by_the_rule
 from overflow.contract.subject import Kind, Scope
@@ -24,7 +25,7 @@ class Record:
     scope: Scope = field(default_factory=Scope)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Scenario:
     """What one example is made of.
 
@@ -65,9 +66,9 @@ class Scenario:
     def _spans(self) -> dict[str, list[tuple[int, int, int]] | None]:
         return {}
 
-    def __repr__(self) -> str:
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002 - the protocol of pretty printers
         """Without the texts: Hypothesis warns of values that it has to write out at length."""
-        return f"<scenario of {len(self.records)} records, window {self.window.name}, seed {self.seed}>"
+        printer.text(f"<scenario of {len(self.records)} records, window {self.window.name}, seed {self.seed}>")
 
     def __str__(self) -> str:
         lines = [f"window {self.window.name}, seed {self.seed}, model {self.identity or 'without a name'}"]
