@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CHECK ?= --subject reference --profile quick
 
-.PHONY: check test lint types bench wheel clean
+.PHONY: check test mutate lint types bench wheel clean
 
 # Check the six invariants and the laws beside them on the reference store, generated and on real text.
 check: $(VENV)/.installed
@@ -12,6 +12,11 @@ check: $(VENV)/.installed
 
 test: $(VENV)/.installed-test
 	$(BIN)/pytest -n auto
+
+# Break the reference in every named way; exactly the named laws must notice. The power matrix is build/power.html.
+mutate: $(VENV)/.installed
+	mkdir -p build
+	$(BIN)/overflow mutate --html build/power.html --junit build/mutate.xml
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
@@ -30,6 +35,8 @@ wheel: $(VENV)/.installed-test
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python bench/linear_cost.py
+	$(BIN)/python bench/store_latency.py
+	$(BIN)/python bench/counting_speed.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -67,16 +67,15 @@ def _fragments() -> st.SearchStrategy[list[str]]:
 def long_texts(draw: st.DrawFn, window: TokenWindow, max_factor: int = MAX_FACTOR) -> str:
     """A text whose tokens fill the window up to `max_factor` times; nearly always one that runs past it."""
     fragments = draw(_fragments())
-    # Mostly a few nodes, which is where most faults show; sometimes many.
-    factor = draw(
-        st.one_of(st.integers(1, min(3, max_factor)), st.integers(1, min(3, max_factor)), st.integers(1, max_factor))
-    )
+    # Mostly a few nodes, which is where most faults show and each costs two requests; sometimes many.
+    few = st.integers(1, min(3, max_factor))
+    factor = draw(st.one_of(few, few, few, few, st.integers(1, max_factor)))
     text = "".join(fragments)
     while len(text) < MAX_TEXT:
         report = window.measure([text])[0]
         if report is not None and report.count > factor * report.window:
             break
-        text += text[: max(1, MAX_TEXT - len(text))]
+        text += text[: min(len(text) // 3 + 1, MAX_TEXT - len(text))]
     return text
 
 

@@ -22,10 +22,10 @@ from overflow.subjects.registry import subject_factory
 _PHASES = (Phase.explicit, Phase.generate)
 
 #: For a law that has to go red: the examples after which it counts as green. The first that fails ends it.
-FINDING = Profile("finding", 100, 0.0, 12, _PHASES)
+FINDING = Profile("finding", 100, 0.0, 12, phases=_PHASES)
 
 #: For a law that has to stay green.
-LOOKING = Profile("looking", 10, 0.3, 12, _PHASES)
+LOOKING = Profile("looking", 10, 0.3, 12, phases=_PHASES)
 
 
 @dataclass(frozen=True, slots=True)

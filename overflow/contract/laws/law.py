@@ -41,6 +41,11 @@ class Law:
     evidence: tuple[str, ...]
     occasion: str | None = None
 
+    @property
+    def is_invariant(self) -> bool:
+        """Whether it is one of the six of section 5, and no law beside them."""
+        return self.id.isdigit()
+
 
 #: Every law of the contract by its id, invariants first, in the order they are reported.
 LAWS: dict[str, Law] = {}
