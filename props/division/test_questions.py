@@ -1,0 +1,64 @@
+"""What a division asks for, answer by answer, and what it hands on: worked out by hand from the rule's words."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from overflow.division import Ask, Density, Division, Span, division
+from overflow.tokens.report import TokenReport
+
+WINDOW = 8
+
+
+def over(close: int) -> TokenReport:
+    """A text that runs past the window, which closes at `close`."""
+    return TokenReport(WINDOW + 1, WINDOW, True, close)
+
+
+def fits(text: str) -> TokenReport:
+    return TokenReport(len(text), WINDOW, False, len(text))
+
+
+def asked(text: str, answers: Sequence[Sequence[TokenReport]]) -> tuple[list[tuple[str, ...]], Division]:
+    """The texts of each ask when the asks are answered so, and the division at the end."""
+    steps = division(text, prefix_safe=False)
+    asks = [next(steps).texts]
+    for answer in answers[:-1]:
+        asks.append(steps.send(answer).texts)
+    with pytest.raises(StopIteration) as stopped:
+        steps.send(answers[-1])
+    return asks, stopped.value.value
+
+
+def test_a_rest_that_closes_at_its_end_is_asked_as_a_span_alone() -> None:
+    """Nothing follows a cut at the end of the record, so nothing but the span itself is asked for."""
+    asks, divided = asked("aaaa bbbb", [[over(5)], [fits("aaaa "), over(4)], [fits("bbbb")]])
+    assert asks == [("aaaa bbbb",), ("aaaa ", "bbbb"), ("bbbb",)]
+    assert divided.spans == (Span(0, 5, 5, WINDOW), Span(5, 9, 4, WINDOW))
+    assert not divided.fits
+
+
+def test_a_span_that_ran_over_and_ends_the_record_is_cut_before_its_end() -> None:
+    """Its own report says where, and what follows is asked for alone."""
+    asks, divided = asked("aaaabbbb", [[over(8)], [over(5)], [fits("aaaab")], [fits("bbb")]])
+    assert asks == [("aaaabbbb",), ("aaaabbbb",), ("aaaab",), ("bbb",)]
+    assert divided.spans == (Span(0, 5, 5, WINDOW), Span(5, 8, 3, WINDOW))
+
+
+def test_what_every_probe_taught_is_handed_on() -> None:
+    """The density at the end has learnt from the probes whose answer was used, in their order, and from no span."""
+    text = "aaaa bbbb cc"
+    _, divided = asked(
+        text,
+        [[over(5)], [fits("aaaa "), over(5)], [over(2), over(2)], [fits("bb")], [over(4)], [fits("bb "), fits("cc")]],
+    )
+    density = Density.of(text, over(5)).after("bbbb cc", over(5)).after("bb cc", over(4)).after("cc", fits("cc"))
+    assert divided.density == density
+    assert [span.end for span in divided.spans] == [5, 7, 10, 12]
+
+
+def test_an_ask_has_a_span_before_a_probe() -> None:
+    """Its texts are those there are, so that reports can be given in their order."""
+    assert Ask("a", "b").texts == ("a", "b")
+    assert Ask(None, "b").texts == ("b",)
+    assert Ask("a", None).texts == ("a",)
