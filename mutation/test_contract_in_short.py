@@ -9,8 +9,9 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import Phase
 
+from overflow.contract.evidence import Profile
 from overflow.contract.laws import Law, all_laws
-from overflow.contract.runner import Profile, Runner
+from overflow.contract.runner import Runner
 from overflow.embedding.wordllama import wordllama_vectors
 from overflow.subjects.registry import subject_factory
 

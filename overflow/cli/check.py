@@ -97,8 +97,9 @@ def check(
     from overflow.cli.catalogue import print_laws, print_saboteurs
     from overflow.cli.real_text import RealText
     from overflow.contract import report
+    from overflow.contract.evidence import PROFILES
     from overflow.contract.laws import all_laws
-    from overflow.contract.runner import PROFILES, Runner
+    from overflow.contract.runner import Runner
     from overflow.contract.saboteurs import SABOTEURS, sabotaged
     from overflow.embedding.wordllama import wordllama_vectors
     from overflow.subjects.registry import subject_factory

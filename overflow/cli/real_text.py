@@ -10,7 +10,8 @@ from types import TracebackType
 from rich.progress import Progress
 
 from overflow.contract.laws import Law
-from overflow.contract.runner import CorpusResult, Runner
+from overflow.contract.results import CorpusResult
+from overflow.contract.runner import Runner
 from overflow.contract.scenario import LENGTH_LIMIT, Record, Scenario
 from overflow.contract.world import SubjectFactory
 from overflow.embedding.cache import CachedEmbedder

@@ -16,7 +16,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from overflow.contract.runner import CorpusResult, Result
+from overflow.contract.results import CorpusResult, Result
 from overflow.shown import shown
 
 _STYLES = {"holds": "green", "violated": "bold red", "error": "bold red", "skipped": "yellow"}

@@ -1,26 +1,25 @@
 """Runs laws against a subject and says of each whether it holds, is violated, or could not be asked.
 
-A law that found no force in its own examples (too few of them divided, or nothing was ever recalled) does not hold: a
-check that can't fail is a defect. DESIGN.md, principle 4; "Command line", `overflow check`.
+It knows subjects through the protocol alone, and leaves nothing behind. DESIGN.md, principle 4; "Command line",
+`overflow check`.
 """
 
-import math
 import shutil
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
-from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
+from hypothesis import HealthCheck, Verbosity, given, seed, settings
 from hypothesis.errors import Flaky
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
+from overflow.contract.evidence import Profile, Tally, evident, force
 from overflow.contract.laws.law import Law
+from overflow.contract.results import CorpusResult, Result, Status, as_text, described
 from overflow.contract.scenario import Scenario
 from overflow.contract.signals import TIMEOUT, terminated_as_interrupted
 from overflow.contract.steps import Steps
@@ -31,91 +30,6 @@ from overflow.contract.world import SubjectFactory, World
 from overflow.embedding.script import Model, Script
 from overflow.embedding.server import ScriptedServer
 from overflow.errors import InputError, UnavailableError
-
-Status = Literal["holds", "violated", "skipped"]
-
-
-@dataclass(frozen=True)
-class Profile:
-    """How hard to look: examples an invariant, the share of them that must really divide, steps of a state machine.
-
-    `beside` is the share of the examples that a law beside the six invariants runs.
-    """
-
-    name: str
-    examples: int
-    divided: float
-    steps: int
-    beside: float = 1.0
-    phases: tuple[Phase, ...] = (Phase.explicit, Phase.generate, Phase.target, Phase.shrink)
-
-    def count(self, law: Law) -> int:
-        """Examples of one law."""
-        share = law.share if law.is_invariant else min(law.share, self.beside)
-        return max(1, round(self.examples * share))
-
-
-PROFILES = {
-    "quick": Profile("quick", 40, 0.5, 12),
-    "ci": Profile("ci", 300, 0.5, 20, 1 / 3),
-    "deep": Profile("deep", 3_000, 0.5, 50, 1 / 3),
-}
-
-
-@dataclass(frozen=True)
-class CorpusResult:
-    """A law on a real corpus: `records` in it, of which `divided`; times are seconds."""
-
-    status: Status
-    reason: str | None
-    records: int
-    divided: int
-    seconds: float
-    counterexample: dict[str, Any] | None = None
-
-
-@dataclass(frozen=True)
-class Result:
-    """What became of one law. `error` tells a crash of the subject from a violation of the law."""
-
-    invariant: str
-    name: str
-    source: str
-    status: Status
-    reason: str | None
-    examples: int
-    divided: int
-    seconds: float
-    counterexample: dict[str, Any] | None = None
-    error: bool = False
-    corpus: CorpusResult | None = None
-
-
-@dataclass
-class _Tally:
-    """Counts over one law's examples, until the first failure: shrinking is no evidence."""
-
-    examples: int = 0
-    divided: int = 0
-    evidence: Counter[str] = field(default_factory=Counter)
-    failed: bool = False
-    gone: SubjectCrash | None = None
-
-    def add(self, world: World) -> None:
-        if not self.failed:
-            self.examples += 1
-            self.divided += bool(world.divided)
-            self.evidence += world.evidence
-
-
-def described(violation: Violation) -> dict[str, str]:
-    """A counterexample as data: every value as a person would read it."""
-    found = {"title": violation.title, "expected": violation.expected, "got": violation.got, **violation.context}
-    return _as_text(found)
-
-
-def _as_text(context: Mapping[str, Any]) -> dict[str, str]:
-    return {label: str(value) for label, value in context.items()}
 
 
 class Runner:
@@ -171,7 +85,7 @@ class Runner:
         """Run one law over generated examples."""
         if reason := self._cannot_ask(law):
             return Result(law.id, law.name, law.source, "skipped", reason, 0, 0, 0.0)
-        tally = _Tally()
+        tally = Tally()
         configured = settings(
             max_examples=profile.count(law),
             phases=profile.phases,
@@ -186,13 +100,13 @@ class Runner:
         started = time.perf_counter()
         status, reason, counterexample, error = self._outcome(law, lambda: run(configured, random_seed))
         if status == "holds":
-            status, reason = _force(law, tally, profile)
+            status, reason = force(law, tally, profile)
         seconds = time.perf_counter() - started
         return Result(
             law.id, law.name, law.source, status, reason, tally.examples, tally.divided, seconds, counterexample, error
         )
 
-    def _generated(self, law: Law, tally: _Tally) -> Callable[[settings, int], None]:
+    def _generated(self, law: Law, tally: Tally) -> Callable[[settings, int], None]:
         def example(scenario: Scenario) -> None:
             with self._world(law, scenario, tally) as world:
                 _checked(law, world)
@@ -200,9 +114,7 @@ class Runner:
 
         return lambda configured, random_seed: seed(random_seed)(configured(given(law.scenarios())(example)))()
 
-    def _machine(
-        self, law: Law, machine: type[RuleBasedStateMachine], tally: _Tally
-    ) -> Callable[[settings, int], None]:
+    def _machine(self, law: Law, machine: type[RuleBasedStateMachine], tally: Tally) -> Callable[[settings, int], None]:
         runner = self
 
         class Seeded(machine):  # type: ignore[valid-type,misc]  # a base class that is a value
@@ -231,7 +143,7 @@ class Runner:
         started = time.perf_counter()
         divided: set[str] = set()
 
-        tally = _Tally()
+        tally = Tally()
 
         def once() -> None:
             with self._world(law, scenario, tally) as world:
@@ -247,11 +159,11 @@ class Runner:
                 status = "violated"
                 reason = f"too few records divided: {len(divided)} of the {long} that run past the window"
             else:
-                status, reason = _evident(law, tally)
+                status, reason = evident(law, tally)
         return CorpusResult(status, reason, records, len(divided), time.perf_counter() - started, counterexample)
 
     @contextmanager
-    def _world(self, law: Law, scenario: Scenario, tally: _Tally) -> Iterator[World]:
+    def _world(self, law: Law, scenario: Scenario, tally: Tally) -> Iterator[World]:
         """One example's world in a directory of its own; what it saw is added to the tally."""
         self._server.script = Script(scenario.window, self._model, scenario.identity)
         self._server.reset()
@@ -292,7 +204,7 @@ class Runner:
         except SubjectCrash as crash:
             if crash.unavailable:
                 self.gone = str(crash)
-            return "violated", f"the subject's {crash}", _as_text(crash.context), True
+            return "violated", f"the subject's {crash}", as_text(crash.context), True
         except KeyboardInterrupt as interrupt:
             raise KeyboardInterrupt(
                 f"law {law.id}, {law.name}" + f"; {interrupt}" * bool(interrupt.args)
@@ -328,26 +240,3 @@ def _directory() -> tempfile.TemporaryDirectory[str]:
 def _checked(law: Law, world: World) -> None:
     assert law.check is not None
     law.check(world)
-
-
-def _force(law: Law, tally: _Tally, profile: Profile) -> tuple[Status, str | None]:
-    """What examples without a failure prove: that the law holds, nothing (and why), or that it could not be asked."""
-    if tally.divided < profile.divided * tally.examples:
-        few = f"too few examples divided: {tally.divided} of {tally.examples}, {profile.divided:.0%} are needed"
-        return "violated", few
-    return _evident(law, tally)
-
-
-#: The share of examples in which what a law is about must really have happened.
-_EVIDENCE = 0.05
-
-
-def _evident(law: Law, tally: _Tally) -> tuple[Status, str | None]:
-    if law.occasion is not None and not tally.evidence[law.occasion]:
-        return "skipped", f"the subject had no {law.occasion}, in {tally.examples} examples: there was nothing to ask"
-    for name in law.evidence:
-        needed = max(1, math.ceil(_EVIDENCE * tally.examples))
-        if tally.evidence[name] < needed:
-            few = f"{name}: {tally.evidence[name]} in {tally.examples} examples, {needed} are needed to prove anything"
-            return "violated", few
-    return "holds", None

@@ -70,13 +70,15 @@ def long_texts(draw: st.DrawFn, window: TokenWindow, max_factor: int = MAX_FACTO
     # Mostly a few nodes, which is where most faults show and each costs two requests; sometimes many.
     few = st.integers(1, min(3, max_factor))
     factor = draw(st.one_of(few, few, few, few, st.integers(1, max_factor)))
-    text = "".join(fragments)
-    while len(text) < MAX_TEXT:
-        report = window.measure([text])[0]
+    piece = "".join(fragments)
+    whole = (piece * (MAX_TEXT // len(piece) + 1))[:MAX_TEXT]
+    length = 1
+    while length < MAX_TEXT:
+        report = window.measure([whole[:length]])[0]
         if report is not None and report.count > factor * report.window:
             break
-        text += text[: min(len(text) // 3 + 1, MAX_TEXT - len(text))]
-    return text
+        length = min(MAX_TEXT, length + length // 3 + 1)
+    return whole[:length]
 
 
 def short_texts() -> st.SearchStrategy[str]:

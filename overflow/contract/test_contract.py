@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from rich.console import Console
 
+from overflow.contract.evidence import PROFILES
 from overflow.contract.laws import Law, all_laws
 from overflow.contract.locate import subject_maker
 from overflow.contract.report import Rerun, explanations
-from overflow.contract.runner import PROFILES, Runner
+from overflow.contract.runner import Runner
 from overflow.contract.stdio import command_maker
 from overflow.contract.subject import Subject
 from overflow.embedding.wordllama import wordllama_vectors

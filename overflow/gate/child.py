@@ -12,8 +12,9 @@ from pathlib import Path
 from hypothesis import Phase
 
 import overflow
+from overflow.contract.evidence import Profile
 from overflow.contract.laws import all_laws
-from overflow.contract.runner import Profile, Runner
+from overflow.contract.runner import Runner
 from overflow.contract.saboteurs import sabotaged
 from overflow.embedding.wordllama import wordllama_vectors
 from overflow.errors import HarnessError

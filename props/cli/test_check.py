@@ -9,8 +9,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from overflow.contract.evidence import PROFILES
 from overflow.contract.laws import all_laws
-from overflow.contract.runner import PROFILES
 from overflow.contract.saboteurs import SABOTEURS
 
 ROOT = Path(__file__).parent.parent.parent

@@ -9,8 +9,10 @@ import httpx
 import pytest
 from hypothesis import Phase
 
+from overflow.contract.evidence import PROFILES
 from overflow.contract.laws import all_laws
-from overflow.contract.runner import PROFILES, Result, Runner
+from overflow.contract.results import Result
+from overflow.contract.runner import Runner
 from overflow.contract.subject import Node, Ref, Scope, Stored, Subject, SubjectDied
 from overflow.embedding.wordllama import wordllama_vectors
 from overflow.errors import UnavailableError

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from overflow.contract.evidence import PROFILES
 from overflow.contract.laws import Law, all_laws
-from overflow.contract.runner import PROFILES, Runner
+from overflow.contract.runner import Runner
 from overflow.embedding.wordllama import wordllama_vectors
 from overflow.subjects.registry import subject_factory
 

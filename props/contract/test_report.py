@@ -9,7 +9,7 @@ from rich.console import Console, RenderableType
 
 from overflow.contract.laws import all_laws
 from overflow.contract.report import Rerun, explanations, junit, line, summary, table
-from overflow.contract.runner import CorpusResult, Result
+from overflow.contract.results import CorpusResult, Result
 
 HELD = CorpusResult("holds", None, 211, 92, 12.0)
 STEPS = "\n  store 'a b c' → mem 1\n    meanwhile delete mem 1\n  settle"

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import Phase
 
 from overflow.contract.conformity import require_conformity
+from overflow.contract.evidence import PROFILES
 from overflow.contract.laws import all_laws
 from overflow.contract.laws.law import Law
-from overflow.contract.runner import PROFILES, Runner
+from overflow.contract.runner import Runner
 from overflow.contract.scenario import Record, Scenario
 from overflow.contract.steps import Steps
 from overflow.contract.subject import Health, Hit, Node, Ref, Scope, Stored, Subject, SubjectDied, method_name

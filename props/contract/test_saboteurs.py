@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import Phase
 
+from overflow.contract.evidence import PROFILES
 from overflow.contract.laws import all_laws
-from overflow.contract.runner import PROFILES, Runner
+from overflow.contract.runner import Runner
 from overflow.contract.saboteurs import SABOTEURS, sabotaged
 from overflow.embedding.wordllama import wordllama_vectors
 from overflow.errors import InputError

@@ -11,8 +11,9 @@ from typing import ClassVar, NoReturn
 
 import pytest
 
+from overflow.contract.evidence import PROFILES
 from overflow.contract.laws import all_laws
-from overflow.contract.runner import PROFILES, Runner
+from overflow.contract.runner import Runner
 from overflow.contract.signals import OverdueError, call_within
 from overflow.contract.stdio import StdioSubject, command_maker
 from overflow.contract.subject import Hit, Scope, Stored
@@ -184,7 +185,8 @@ def test_run_that_is_ended_leaves_no_child(number: signal.Signals, tmp_path: Pat
     (tmp_path / "run.py").write_text(
         "import sys\n"
         "from overflow.contract.laws import all_laws\n"
-        "from overflow.contract.runner import PROFILES, Runner\n"
+        "from overflow.contract.evidence import PROFILES\n"
+        "from overflow.contract.runner import Runner\n"
         "from overflow.contract.stdio import command_maker\n"
         "from overflow.embedding.wordllama import wordllama_vectors\n"
         "try:\n"

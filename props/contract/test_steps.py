@@ -9,9 +9,10 @@ import pytest
 from hypothesis import Phase
 from hypothesis.internal.reflection import repr_call
 
+from overflow.contract.evidence import PROFILES
 from overflow.contract.laws import all_laws, expect
 from overflow.contract.laws.law import Law
-from overflow.contract.runner import PROFILES, Runner
+from overflow.contract.runner import Runner
 from overflow.contract.scenario import Record, Scenario
 from overflow.contract.steps import LINES, Steps
 from overflow.contract.subject import Ref, Scope, Stored

@@ -1,0 +1,49 @@
+"""What became of a law, as data. It decides nothing. DESIGN.md, "Command line" (`overflow check --json`)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from overflow.contract.violation import Violation
+
+Status = Literal["holds", "violated", "skipped"]
+
+
+@dataclass(frozen=True)
+class CorpusResult:
+    """A law on a real corpus: `records` in it, of which `divided`; times are seconds."""
+
+    status: Status
+    reason: str | None
+    records: int
+    divided: int
+    seconds: float
+    counterexample: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one law. `error` tells a crash of the subject from a violation of the law."""
+
+    invariant: str
+    name: str
+    source: str
+    status: Status
+    reason: str | None
+    examples: int
+    divided: int
+    seconds: float
+    counterexample: dict[str, Any] | None = None
+    error: bool = False
+    corpus: CorpusResult | None = None
+
+
+def described(violation: Violation) -> dict[str, str]:
+    """A counterexample as data: every value as a person would read it."""
+    found = {"title": violation.title, "expected": violation.expected, "got": violation.got, **violation.context}
+    return as_text(found)
+
+
+def as_text(context: Mapping[str, Any]) -> dict[str, str]:
+    """Every value as a person would read it."""
+    return {label: str(value) for label, value in context.items()}
