@@ -62,3 +62,20 @@ def test_an_ask_has_a_span_before_a_probe() -> None:
     assert Ask("a", "b").texts == ("a", "b")
     assert Ask(None, "b").texts == ("b",)
     assert Ask("a", None).texts == ("a",)
+
+
+def test_a_probe_in_which_no_window_closes_is_doubled_the_second_time() -> None:
+    """A prefix is looked at, then what is missing by the density, then twice as much; each teaches the next."""
+    text, before = "a" * 580, Density(100, 0.5, 0.5, 0.5)
+    first, second, third = (TokenReport(count, 1000, False, end) for count, end in ((950, 240), (960, 290), (990, 580)))
+    steps = division(text, prefix_safe=True, density=before)
+    # 1.2 windows of 100 tokens, two letters each.
+    assert next(steps).texts == (text[:240],)
+    # The rate rises half the way to 950 / 240: 0.5 * (1 + 830 / 240) = 2.23. 1.2 * 50 + 50 tokens are 49.3 letters.
+    assert steps.send([first]).texts == (text[:290],)
+    assert steps.send([second]).texts == (text[:580],)
+    with pytest.raises(StopIteration) as stopped:
+        steps.send([third])
+    assert stopped.value.value.fits
+    learnt = before.after(text[:240], first).after(text[:290], second).after(text, third)
+    assert stopped.value.value.density == learnt
