@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from overflow.cli.output import require_writable, write_text
+from overflow.cli.output import require_writable, stdout_console, write_text
 from overflow.contract.laws import all_laws
 from overflow.contract.saboteurs import SABOTEURS
 from overflow.errors import InputError
@@ -38,9 +38,6 @@ Examples:
                                                      and named mutants of its sources
   overflow mutate --html power.html --junit out.xml  the power matrix as a page, and a report for CI
 """
-
-#: Columns of a table that goes to a file or a pipe, where there is no terminal to ask.
-_FILE_WIDTH = 120
 
 #: Where the reference's mutants lie in a checkout.
 _CATALOGUE = Path("mutation", "mutants.toml")
@@ -89,7 +86,7 @@ def mutate(
         red = [result for result in baseline if result.state in ("red", "broken")]
         verdicts = [] if red else gate.break_each(_askable(breakings, baseline), progress.ended)
     if json_path != "-":
-        out = Console() if sys.stdout.isatty() else Console(width=_FILE_WIDTH)
+        out = stdout_console()
         for result in red:
             out.print(Text(f"the laws are red before anything is broken: {result.law}: {result.reason}", "red"))
         out.print(report.tables(list(laws), verdicts))
