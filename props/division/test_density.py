@@ -1,7 +1,7 @@
 """What reports teach about how densely tokens lie, worked out by hand; no cut depends on any of it."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overflow.division.density import Density
@@ -55,6 +55,7 @@ def test_a_rate_falls_to_a_fifth_at_most_and_never_to_nothing() -> None:
         assert rates(lowest)[place] == 1e-6
 
 
+@settings(deadline=None)
 @given(st.text("ab1.é日", min_size=1), st.integers(0, 1000))
 def test_the_first_report_is_explained(text: str, count: int) -> None:
     """After it the rates give the count it reported; or more, where less was reported than rates fall for."""
