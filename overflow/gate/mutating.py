@@ -54,7 +54,7 @@ def run_generated(tree: Path, names: Sequence[str], told: Callable[[ModuleResult
     fail before anything is changed.
     """
     if importlib.util.find_spec("mutmut") is None:
-        raise UnavailableError("mutmut is not installed; install overflow-tree[mutation] from the checkout")
+        raise UnavailableError("mutmut is not installed, and makes the mutants: pip install mutmut")
     chosen = _chosen(pieces(tree), names)
     equivalents = load_equivalents(tree / _EQUIVALENTS)
     results = load_results(tree / _RESULTS)

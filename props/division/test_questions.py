@@ -79,3 +79,49 @@ def test_a_probe_in_which_no_window_closes_is_doubled_the_second_time() -> None:
     assert stopped.value.value.fits
     learnt = before.after(text[:240], first).after(text[:290], second).after(text, third)
     assert stopped.value.value.density == learnt
+
+
+def closes(close: int) -> TokenReport:
+    """A text of two letters a token, in a window of 100 tokens that closes at `close`."""
+    return TokenReport(120, 100, True, close)
+
+
+#: Of a window of 100 tokens, two letters each, 240 letters are 1.2 windows.
+LETTERS_IN_PAIRS = Density(100, 0.5, 0.5, 0.5)
+
+
+def test_a_span_and_a_prefix_of_what_follows_are_asked_for_at_once() -> None:
+    """Of a prefix-safe tokenizer no more is asked for than holds the next window."""
+    text = "aaaaaaaaa " * 58
+    steps = division(text, prefix_safe=True, density=LETTERS_IN_PAIRS)
+    assert next(steps).texts == (text[:240],)
+    assert steps.send([closes(100)]).texts == (text[:100], text[100:340])
+
+
+def test_along_a_repetition_no_probe_is_asked_for() -> None:
+    """Once six stretches closed alike, the windows behind are known, and only their spans are measured."""
+    text = "ab" * 5000
+    steps = division(text, prefix_safe=True, density=LETTERS_IN_PAIRS)
+    assert next(steps).texts == (text[:240],)
+    # Half of 1,024 behind the close, then 1, 2, 3, 5 and 8 periods more.
+    for end in (612, 614, 616, 618, 622, 628):
+        assert steps.send([closes(100)]).texts == (text[:end],)
+    assert steps.send([closes(100)]).texts == (text[:100],)
+    span = TokenReport(50, 100, False, 100)
+    assert steps.send([span]).texts == (text[100:200],)
+    assert steps.send([span]).texts == (text[200:300],)
+
+
+def test_an_empty_text_hands_on_what_was_known() -> None:
+    """Nothing was learnt from it, and nothing is forgotten."""
+    with pytest.raises(StopIteration) as stopped:
+        next(division("", prefix_safe=True, density=LETTERS_IN_PAIRS))
+    assert stopped.value.value.density == LETTERS_IN_PAIRS
+
+
+def test_more_reports_than_texts_are_a_mistake() -> None:
+    """No report is dropped in silence: it would be that of another text."""
+    steps = division("aaaa bbbb", prefix_safe=False)
+    next(steps)
+    with pytest.raises(ValueError, match="longer"):
+        steps.send([over(5), over(5)])
