@@ -192,8 +192,11 @@ def test_the_help_says_what_profiles_are() -> None:
     help_text = check("--help").stdout
     told = " ".join(help_text.split())
     assert max(map(len, help_text.splitlines())) <= 80
-    counts = [f"{PROFILES[name].examples:,}" for name in ("quick", "ci", "deep")]
-    assert f"{counts[0]}, {counts[1]} or {counts[2]} generated examples a law" in told
+    profiles = [PROFILES[name] for name in ("quick", "ci", "deep")]
+    quick, ci, deep = (f"{profile.examples:,}" for profile in profiles)
+    assert f"{quick}, {ci} or {deep} generated examples an invariant" in told
+    quick, ci, deep = (f"{round(profile.examples * profile.beside):,}" for profile in profiles)
+    assert f"of a law beside them {quick}, {ci} or {deep}" in told
     assert "the six invariants of the Overflow Tree and the laws beside them" in told
 
 
