@@ -36,6 +36,7 @@ def test_a_rest_that_closes_at_its_end_is_asked_as_a_span_alone() -> None:
     assert asks == [("aaaa bbbb",), ("aaaa ", "bbbb"), ("bbbb",)]
     assert divided.spans == (Span(0, 5, 5, WINDOW), Span(5, 9, 4, WINDOW))
     assert not divided.fits
+    assert divided.window == WINDOW
 
 
 def test_a_span_that_ran_over_and_ends_the_record_is_cut_before_its_end() -> None:
@@ -77,6 +78,7 @@ def test_a_probe_in_which_no_window_closes_is_doubled_the_second_time() -> None:
     with pytest.raises(StopIteration) as stopped:
         steps.send([third])
     assert stopped.value.value.fits
+    assert stopped.value.value.window == 1000
     learnt = before.after(text[:240], first).after(text[:290], second).after(text, third)
     assert stopped.value.value.density == learnt
 
