@@ -71,6 +71,8 @@ def run_generated(tree: Path, names: Sequence[str], told: Callable[[ModuleResult
     for piece in chosen:
         if left := unexplained([results[piece.module]], equivalents):
             keep(_again(tree, piece, results[piece.module], left))
+    # The scores follow the equivalents, which may have been reviewed since.
+    save_results(tree / _RESULTS, results.values(), equivalents)
     return Generated(results, equivalents)
 
 

@@ -213,3 +213,17 @@ def test_a_tree_from_end_to_end(tree: Path) -> None:
     assert told == []
     with pytest.raises(InputError, match="no module or package 'other'; there are toy/sums"):
         run_generated(tree, ["other"], told.append)
+
+
+def test_the_scores_follow_a_review(tree: Path) -> None:
+    """When every survivor is explained nothing is run, and the file says the score that the review gives."""
+    pytest.importorskip("mutmut")
+    file = tree / "mutation" / "generated.json"
+    save_results(file, [replace(RESULT, source=digest(SUMS.encode()), survivors=(SURVIVOR,))], {})
+    assert json.loads(file.read_text(encoding="utf-8"))["packages"][0]["score"] == 0.875
+    entry = f'[[equivalent]]\nkey = "{SURVIVOR.key}"\nmodule = "toy/sums"\nreason = "b is always 0"\n'
+    (tree / "mutation" / "equivalents.toml").write_text(entry, encoding="utf-8")
+    told: list[ModuleResult] = []
+    run_generated(tree, [], told.append)
+    assert told == []
+    assert json.loads(file.read_text(encoding="utf-8"))["packages"][0]["score"] == 1.0
