@@ -62,6 +62,24 @@ def test_awaiting_changes_nothing_about_many() -> None:
     assert len(blocking) == 120
 
 
+def test_a_refused_record_ends_with_its_error_whoever_waits() -> None:
+    """The text that no request can carry ends its own record, with what was said of it."""
+
+    class Refusing(Awaited):
+        async def measure(self, texts: Sequence[str]) -> list[TokenReport | None]:
+            if "no" in texts:
+                raise InputError("no request can carry it")
+            return await super().measure(texts)
+
+    async def awaited() -> dict[int, object]:
+        return {place: outcome async for place, outcome in adivide_many(["yes", "no"], Refusing())}
+
+    ended = asyncio.run(awaited())
+    assert isinstance(ended[0], Division)
+    assert isinstance(ended[1], InputError)
+    assert str(ended[1]) == "no request can carry it"
+
+
 def test_a_record_that_ended_teaches_the_next_to_begin() -> None:
     """Its density chooses the first probe of the record that takes its place."""
     lockstep = Lockstep(["aaaa", *["b" * 64] * 49, "c" * 64], prefix_safe=True)
