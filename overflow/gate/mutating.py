@@ -111,15 +111,16 @@ def _chosen(known: Sequence[Piece], names: Sequence[str]) -> list[Piece]:
 def _first(tree: Path, piece: Piece) -> ModuleResult:
     """Every mutant of one module, against the tests it meets first."""
     started = time.monotonic()
+    source, commit = digest((tree / piece.file).read_bytes()), _commit(tree)
     with fresh_workspace(tree, piece) as workspace:
         codes = workspace.mutmut([])
         survivors = tuple(Survivor(name, workspace.diff(name)) for name, code in codes.items() if _survives(code))
     ended = list(codes.values())
     return ModuleResult(
         module=piece.module,
-        source=digest((tree / piece.file).read_bytes()),
+        source=source,
         date=datetime.now(UTC).date().isoformat(),
-        commit=_commit(tree),
+        commit=commit,
         versions={
             "python": platform.python_version(),
             **{name: importlib.metadata.version(name) for name in _VERSIONED},
@@ -134,7 +135,7 @@ def _first(tree: Path, piece: Piece) -> ModuleResult:
 
 def _again(tree: Path, piece: Piece, earlier: ModuleResult, left: Sequence[Survivor]) -> ModuleResult:
     """`earlier` after its survivors `left` met all tests of the package, and the contract in short."""
-    started = time.monotonic()
+    started, commit = time.monotonic(), _commit(tree)
     with fresh_workspace(tree, piece) as workspace:
         codes = workspace.mutmut([each.name for each in left])
         for name in [name for name, code in codes.items() if _survives(code)]:
@@ -146,7 +147,7 @@ def _again(tree: Path, piece: Piece, earlier: ModuleResult, left: Sequence[Survi
     return replace(
         earlier,
         date=datetime.now(UTC).date().isoformat(),
-        commit=_commit(tree),
+        commit=commit,
         seconds=round(earlier.seconds + time.monotonic() - started, 1),
         killed=earlier.killed + len(earlier.survivors) - len(survivors) - timed_out,
         timed_out=earlier.timed_out + timed_out,
