@@ -70,6 +70,8 @@ def closed_at(close: int) -> TokenReport:
         ("rarer white space is none", "a" * 30 + "\u2003b" + LETTERS, 50, 20 + 1024),
         ("white space 126 characters on is seen", "ab" * 10 + LETTERS[:126] + " b", 50, 148),
         ("a mark with a letter, twice", LETTERS[:30] + "。x" + LETTERS[:20] + "、y" + LETTERS, 40, 54),
+        ("white space near comes before marks", LETTERS[:30] + "。x、y" + LETTERS[:20] + " b" + LETTERS, 40, 56),
+        ("white space far does not", LETTERS[:30] + "。x、y" + LETTERS[:130] + " b" + LETTERS, 33, 34),
         ("once is none", LETTERS[:30] + "。x" + LETTERS, 40, 20 + 1024),
         ("no break anywhere", LETTERS, 50, 20 + 1024),
         ("no break, and so much is looked at already", LETTERS, 20 + 1024, None),
