@@ -72,6 +72,8 @@ def closed_at(close: int) -> TokenReport:
         ("a mark with a letter, twice", LETTERS[:30] + "。x" + LETTERS[:20] + "、y" + LETTERS, 40, 54),
         ("white space near comes before marks", LETTERS[:30] + "。x、y" + LETTERS[:20] + " b" + LETTERS, 40, 56),
         ("white space far does not", LETTERS[:30] + "。x、y" + LETTERS[:130] + " b" + LETTERS, 33, 34),
+        ("marks too far are none", LETTERS[:1100] + "。x、y" + LETTERS, 50, 20 + 1024),
+        ("a repetition is first tried at half of that", "ab" * 5000, 50, 20 + 512),
         ("once is none", LETTERS[:30] + "。x" + LETTERS, 40, 20 + 1024),
         ("no break anywhere", LETTERS, 50, 20 + 1024),
         ("no break, and so much is looked at already", LETTERS, 20 + 1024, None),
