@@ -43,6 +43,7 @@ def open_at(end: int, count: int) -> TokenReport:
     [
         ("1.2 times the 50 tokens that are missing, and 5", 1000, 50, False, 215),
         ("the text ends first", 200, 50, False, 200),
+        ("the first time, no more than is missing", 1000, 90, False, 167),
         ("the second time, at least twice the probe", 1000, 90, True, 200),
         ("the second time, more where more is missing", 1000, 40, True, 227),
         ("the second time, the text ends first", 190, 90, True, 190),
@@ -74,6 +75,7 @@ def closed_at(close: int) -> TokenReport:
         ("white space far does not", LETTERS[:30] + "。x、y" + LETTERS[:130] + " b" + LETTERS, 33, 34),
         ("marks too far are none", LETTERS[:1100] + "。x、y" + LETTERS, 50, 20 + 1024),
         ("a repetition is first tried at half of that", "ab" * 5000, 50, 20 + 512),
+        ("one that begins behind the window's opening is looked at whole", "..." + "ab" * 5000, 50, 10_003),
         ("once is none", LETTERS[:30] + "。x" + LETTERS, 40, 20 + 1024),
         ("no break anywhere", LETTERS, 50, 20 + 1024),
         ("no break, and so much is looked at already", LETTERS, 20 + 1024, None),
