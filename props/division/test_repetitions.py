@@ -112,3 +112,13 @@ def test_a_repetition_is_looked_for_back_to_where_the_window_opens() -> None:
     assert repetitions.end_at(3999, 3900) == 4000
     assert repetitions.end_at(4000, 3900) == 6000
     assert Repetitions("ab" * 2000).end_at(3999, 3900) is None
+
+
+def test_what_is_known_is_moved_by_how_far_the_window_opens_from_where_it_was_tried() -> None:
+    """To a window further on, and to one before."""
+    repetitions = trying("ab" * 5000, 54)
+    for end, following in ((566, 568), (568, 570), (570, 572), (572, 576), (576, 582), (582, 582)):
+        assert repetitions.enough(reading(4, end, 54)) == following
+    last = reading(4, 582, 54)
+    assert repetitions.known(54) == replace(last, start=54, end=632)
+    assert repetitions.known(2) == replace(last, start=2, end=580)
