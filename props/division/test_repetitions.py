@@ -54,13 +54,13 @@ def trying(text: str, close: int, start: int = 0) -> Repetitions:
 def test_stretches_of_six_lengths_settle_a_place_in_the_period() -> None:
     """Half an unbroken stretch behind the close, then 1, 2, 3, 5 and 8 periods more; where all close alike, that holds
     for every window that opens at the same place in the period and closes far from the end."""
-    repetitions = trying("ab" * 5000, 50)
+    text = "ab" * 5000
+    repetitions = trying(text, 50)
     assert repetitions.known(50) is None
     ends = [100]
     for _ in range(6):
         end = repetitions.enough(reading(0, ends[-1], 50))
-        assert end is not None
-        ends.append(end)
+        ends.append(len(text[:end]))
     assert ends == [100, 562, 564, 566, 568, 572, 578]
     assert repetitions.known(50) is None
     last = reading(0, 578, 50)
@@ -80,6 +80,14 @@ def test_windows_that_close_differently_need_the_whole() -> None:
     assert repetitions.enough(reading(0, 562, 50)) == 564
     assert repetitions.enough(reading(0, 564, 49)) is None
     assert repetitions.enough(reading(0, 564, 50)) is None
+    # A window that closes where the repetition begins is in it, and finds nothing new.
+    assert repetitions.end_at(0, 0) == 10_000
+    assert repetitions.enough(reading(0, 564, 50)) is None
+
+
+def test_nothing_is_known_before_a_repetition_was_found() -> None:
+    """A window that closes elsewhere is measured."""
+    assert Repetitions("ab" * 5000).known(50) is None
 
 
 def test_a_window_from_another_place_is_tried_anew() -> None:
@@ -122,3 +130,25 @@ def test_what_is_known_is_moved_by_how_far_the_window_opens_from_where_it_was_tr
     last = reading(4, 582, 54)
     assert repetitions.known(54) == replace(last, start=54, end=632)
     assert repetitions.known(2) == replace(last, start=2, end=580)
+
+
+def test_the_shortest_unit_is_the_period() -> None:
+    """One sign repeats itself every sign, so that the stretches that are tried are a sign apart."""
+    repetitions = trying("a" * 10_000, 50)
+    ends = [562]
+    for _ in range(5):
+        ends.append(repetitions.enough(reading(0, ends[-1], 50)) or 0)
+    assert ends == [562, 563, 564, 565, 567, 570]
+
+
+def test_a_unit_has_64_code_points_at_most() -> None:
+    """No token in use covers two longer ones, so text of longer ones is text like any other."""
+    signs = "".join(map(chr, range(0x4E00, 0x4E00 + 65)))
+    assert Repetitions(signs[:64] * 40).end_at(20, 0) == 64 * 40
+    assert Repetitions(signs * 40).end_at(20, 0) is None
+
+
+def test_a_repetition_may_begin_half_an_unbroken_stretch_behind_the_close() -> None:
+    """What comes before it is not of it, and does not end it."""
+    before = "".join(map(chr, range(0x4E00, 0x4E00 + 532)))
+    assert Repetitions(before + "ab" * 1000).end_at(20, 0) == 532 + 2000
