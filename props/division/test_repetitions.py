@@ -141,6 +141,11 @@ def test_the_shortest_unit_is_the_period() -> None:
     assert ends == [562, 563, 564, 565, 567, 570]
 
 
+def test_a_repetition_goes_back_to_its_start() -> None:
+    """A window that opens far before the place where it was noticed opens in it."""
+    assert trying("abc" * 4000, 50).enough(reading(0, 562, 50)) == 565
+
+
 def test_a_unit_has_64_code_points_at_most() -> None:
     """No token in use covers two longer ones, so text of longer ones is text like any other."""
     signs = "".join(map(chr, range(0x4E00, 0x4E00 + 65)))
