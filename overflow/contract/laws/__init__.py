@@ -3,6 +3,7 @@
 from overflow.contract.laws import (  # noqa: F401 - they register themselves
     building,
     interleavings,
+    keeping,
     lifecycle,
     nodes,
     portability,

@@ -44,7 +44,7 @@ def check_partition(law_id: str, text: str, nodes: list[Node], ref: Ref, window:
 
 
 def check_fresh(world: World, subject: Subject, ref: Ref, mark: int, law_id: str, after: str) -> None:
-    """Every node row present was made from the text stored now: its span was sent to be embedded since `mark`."""
+    """Every node with a vector was made from the text stored now: its span was sent to be embedded since `mark`."""
     nodes = world.nodes(subject, ref)
     if not nodes:
         return
@@ -53,13 +53,21 @@ def check_fresh(world: World, subject: Subject, ref: Ref, mark: int, law_id: str
     got = [(n.start, n.end) for n in nodes]
     expect(text is not None, law_id, "nodes outlived their record", expected=[], got=got, **context)
     assert text is not None
-    embedded = world.embedded_since(mark)
-    if got[0][0] == 0 and got[-1][1] == len(text) and all(a[1] == b[0] for a, b in pairwise(got)):
-        # A set that is whole may be made of vectors that the subject kept for equal texts.
-        embedded = world.embedded_since(0)
-    stale = [(n.start, n.end) for n in nodes if text[n.start : n.end] not in embedded]
-    title = "a stale node survived a change of its parent"
+    # A set that is whole may be made of vectors that the subject kept for equal texts.
+    whole = got[0][0] == 0 and got[-1][1] == len(text) and all(a[1] == b[0] for a, b in pairwise(got))
+    embedded = world.embedded_since(0 if whole else mark)
+    stale = [
+        (n.start, n.end)
+        for n in nodes
+        if n.embedding is not None and not _was_embedded(text[n.start : n.end], text, embedded)
+    ]
+    title = "a node of another text than the one stored: its span was never sent to be embedded"
     expect(not stale, law_id, title, expected="no node of the old text", got=stale, text=repr(text), **context)
+
+
+def _was_embedded(span: str, whole: str, embedded: set[str]) -> bool:
+    """Whether `span` was embedded, as it is or after a prompt prefix; as the end of its own record does not count."""
+    return span in embedded or any(each.endswith(span) and each != whole for each in embedded)
 
 
 def left_to_settle(world: World, subject: Subject, refs: list[Ref], law_id: str) -> list[Ref]:
@@ -91,7 +99,7 @@ def check_answers(law_id: str, what: str, ask: Callable[[], T], **context: objec
     try:
         return ask()
     except SubjectCrash as crash:
-        if crash.unanswered:
+        if crash.unavailable:
             raise
         raise Violation(law_id, f"{what} answers", "an answer", str(crash), dict(context)) from crash
 
