@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CHECK ?= --subject reference --profile quick
 
-.PHONY: check test mutate lint types bench wheel clean
+.PHONY: check test mutate mutate-generated lint types bench wheel clean
 
 # Check the six invariants and the laws beside them on the reference store, generated and on real text.
 check: $(VENV)/.installed
@@ -17,6 +17,10 @@ test: $(VENV)/.installed-test
 mutate: $(VENV)/.installed
 	mkdir -p build
 	$(BIN)/overflow mutate --html build/power.html --junit build/mutate.xml
+
+# Every change that mutmut can make in the reference; takes hours, goes on where it was stopped, keeps its results.
+mutate-generated: $(VENV)/.installed-test
+	$(BIN)/overflow mutate --generated
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from overflow.cli.generated import generated as generated_mutants
 from overflow.cli.output import require_writable, stdout_console, write_text
 from overflow.contract.laws import all_laws
 from overflow.contract.saboteurs import SABOTEURS
@@ -37,6 +38,7 @@ Examples:
   overflow mutate --subject mypkg.adapter:Store --mutants mutants.toml
                                                      and named mutants of its sources
   overflow mutate --html power.html --junit out.xml  the power matrix as a page, and a report for CI
+  overflow mutate --generated --mutant division/core every change mutmut can make in one module of the reference
 """
 
 #: Where the reference's mutants lie in a checkout.
@@ -47,6 +49,7 @@ _CATALOGUE = Path("mutation", "mutants.toml")
 @click.option("--subject", default="reference", show_default=True, help="NAME, module:Class or cmd:COMMAND LINE.")
 @click.option("--mutants", type=click.Path(dir_okay=False), metavar="FILE", help="Named mutants of its sources (TOML).")
 @click.option("--mutant", "names", multiple=True, metavar="NAME", help="Only this mutant or saboteur; may be repeated.")
+@click.option("--generated", is_flag=True, help="Every change mutmut can make in the reference, from a checkout.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the generated examples.")
 @click.option("--workers", type=click.IntRange(1), help="Processes side by side; one a processor if left out.")
 @click.option("--html", type=click.Path(dir_okay=False), help="Write the power matrix as a page.")
@@ -58,6 +61,7 @@ def mutate(
     subject: str,
     mutants: str | None,
     names: Sequence[str],
+    generated: bool,
     seed: int,
     workers: int | None,
     html: str | None,
@@ -69,6 +73,9 @@ def mutate(
     Exits 0 when every mutant and saboteur ends as expected, 1 when one does not or the laws are red before anything is
     broken, 2 on bad usage, 3 when the subject is not available.
     """
+    if generated:
+        require_writable(json_path)
+        return generated_mutants(names, json_path)
     laws = {law.id: law.name for law in all_laws()}
     catalogue = _catalogue(subject, mutants, list(laws))
     breakings = _breakings(catalogue)
