@@ -99,6 +99,10 @@ def test_a_text_of_which_no_character_fits_is_given_up(example: Any) -> None:
 
 
 def test_unknown_tokens_are_no_pieces(example: Any) -> None:
-    """A report that is not there is not "fits"; a text that fits has no pieces either."""
-    assert example.divide("a long text", lambda _text: None) == []
+    """A report that is not there is not "fits", at the start or later; a text that fits has no pieces either."""
+    count = counter(SyntheticWindow("words", 1))
+    assert example.divide("one two", count)
+    for first_unknown in range(3):
+        reports = iter([*map(count, ("one two", "one")[:first_unknown]), None])
+        assert example.divide("one two", lambda _, reports=reports: next(reports)) == []
     assert pieces(example, "one two", SyntheticWindow("words", 2)) == []

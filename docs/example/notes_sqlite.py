@@ -1,6 +1,6 @@
 """A small memory store on SQLite as a subject: what an adapter looks like whose store divides at once, in its write.
 
-Take it as a start. It has no repair: what it cannot embed while the server is down is stored, and stays without vectors.
+Take it as a start. It has no repair: what it cannot embed while the server is down stays stored, and without vectors.
 
     cd docs/example
     overflow check --subject notes_sqlite:Notes
@@ -95,7 +95,7 @@ class Notes:
             self._db.execute("DELETE FROM notes WHERE id = ?", (ref.id,))
 
     def recall(self, query: str, scope: Scope, limit: int) -> list[Hit]:
-        """By the notes' own vectors, so that nodes change nothing; notes of the same score in the order of their ids."""
+        """By the notes' own vectors, so that nodes change nothing; notes of one score in the order of their ids."""
         (wanted,) = self._embed([query])
         rows = self._db.execute(
             "SELECT id, vector FROM notes WHERE agent = ? AND project = ? AND channel = ? AND vector IS NOT NULL",
