@@ -30,6 +30,11 @@ class CachedEmbedder:
         self.inner = inner
         self._file = VectorFile((directory or cache_directory()) / "vectors.sqlite")
 
+    @property
+    def prefix_safe(self) -> bool:
+        """That of `inner`."""
+        return self.inner.prefix_safe
+
     def identity(self) -> str | None:
         """That of `inner`."""
         return self.inner.identity()

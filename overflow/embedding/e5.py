@@ -30,6 +30,11 @@ class E5Embedder:
     def __init__(self) -> None:
         self.window = E5Window()
 
+    @property
+    def prefix_safe(self) -> bool:
+        """That of the window."""
+        return self.window.prefix_safe
+
     def identity(self) -> str:
         """Package version, model and window; raises UnavailableError when the package is not installed."""
         try:

@@ -27,6 +27,10 @@ class Embedded:
 class Embedder(Protocol):
     """An embedding model, local or behind HTTP; also a TokenWindow's `measure`."""
 
+    @property
+    def prefix_safe(self) -> bool:
+        """That of the TokenWindow its reports are of."""
+
     def identity(self) -> str | None:
         """What two sets of vectors must share to be compared; None when the model does not say."""
 

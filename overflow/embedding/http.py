@@ -21,7 +21,13 @@ from overflow.tokens.report import TokenReport
 
 
 class EmbeddingClient(BehindServer):
-    """An Embedder behind one server; close it, or use it as a context manager."""
+    """An Embedder behind one server; close it, or use it as a context manager.
+
+    A server does not say whether its tokenizer is prefix-safe, and is believed to be: every span is measured whole, so
+    that a wrong belief moves a cut and never puts a node past its window.
+    """
+
+    prefix_safe = True
 
     @property
     def url(self) -> str:

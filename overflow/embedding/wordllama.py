@@ -23,6 +23,11 @@ class WordllamaEmbedder:
     def __init__(self, window: int = DEFAULT_WINDOW) -> None:
         self.window = WordllamaWindow(window)
 
+    @property
+    def prefix_safe(self) -> bool:
+        """That of the window."""
+        return self.window.prefix_safe
+
     def identity(self) -> str:
         """Package version, model and window; raises UnavailableError when the package is not installed."""
         wordllama_directory()

@@ -5,9 +5,9 @@ sections 2 and 3: "divided and embedded before the write lock is taken".
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from overflow.division import Ask, Density, Division, Steps, division
+from overflow.division import Ask, Cost, Density, Division, Steps, TokensUnknownError, division
 from overflow.errors import HarnessError, UnavailableError
 from overflow.store import node_set
 from overflow.store.database import Database
@@ -23,7 +23,7 @@ WIDTH = 25
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A record to build nodes for. `report` is an earlier one on the whole text, if known: it saves measuring."""
+    """A record to build nodes for. `report` is an earlier one on the whole text, if known: it saves measuring that."""
 
     ref: Ref
     text: Text
@@ -44,13 +44,15 @@ Outcome = Prepared | HarnessError
 
 
 def prepare(model: Model, jobs: Sequence[Job]) -> list[Outcome]:
-    """The nodes of each job, or why it has none; one record's failure is its own."""
+    """The nodes of each job, or why it has none; one record's failure is its own. Without jobs nothing is asked."""
+    if not jobs:
+        return []
     model.refresh()
     try:
         name = model.name()
     except HarnessError as error:
         return [error] * len(jobs)
-    builds = [_Build(job) for job in jobs]
+    builds = [_Build(job, model.prefix_safe) for job in jobs]
     for first in range(0, len(builds), WIDTH):
         _run(model, builds[first : first + WIDTH])
     # The server may have become another model's while it embedded; `write` asks for the name as it is now.
@@ -69,19 +71,45 @@ def write(database: Database, prepared: Prepared, model: Model) -> bool:
     return True
 
 
+def _steps(job: Job, prefix_safe: bool) -> Steps[Division]:
+    """The division of a job, the same whoever asks for it: what is probed next depends on the report it starts from.
+
+    That is one on the whole text, so that what fits is not divided because a stretch of it, measured alone, does not.
+    """
+    text, report = job.text.value, job.report
+    if not text or not prefix_safe:
+        return (yield from division(text, prefix_safe=prefix_safe))
+    if report is None:
+        (report,) = yield Ask(None, text)
+        cost = Cost(1, 1, len(text))
+        if report is None:
+            raise TokensUnknownError(cost)
+        if not report.truncated:
+            return Division((), fits=True, window=report.window, density=Density.of(text, report), cost=cost)
+    steps = division(text, prefix_safe=True, density=Density.of(text, report))
+    reports = yield next(steps)
+    if job.report is not None and any(each is not None and each.window != report.window for each in reports):
+        # The window is another since the record was stored.
+        return (yield from _steps(replace(job, report=None), prefix_safe))
+    try:
+        while True:
+            reports = yield steps.send(reports)
+    except StopIteration as stop:
+        divided: Division = stop.value
+        return divided
+
+
 @dataclass(slots=True)
 class _Build:
     job: Job
+    prefix_safe: bool
     steps: Steps[Division] = field(init=False)
     ask: Ask | None = None
     embedded: dict[str, bytes] = field(default_factory=dict)
     result: Division | HarnessError | None = None
 
     def start(self) -> None:
-        text, report = self.job.text.value, self.job.report
-        density = None if report is None else Density.of(text, report)
-        # An embedder is a real model, of which a prefix tells where the window closes; spans are measured in any case.
-        self.steps = division(text, prefix_safe=True, density=density)
+        self.steps = _steps(self.job, self.prefix_safe)
         self.advance(None)
 
     def advance(self, reports: list[TokenReport | None] | None) -> None:

@@ -53,6 +53,11 @@ class Model:
         self._name: str | None = None
         self._seen: Shape | None = None
 
+    @property
+    def prefix_safe(self) -> bool:
+        """That of the embedder."""
+        return self._embedder.prefix_safe
+
     def refresh(self) -> None:
         """Ask for the identity now: the server may run another model than before, or none that answers."""
         try:

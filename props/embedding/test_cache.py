@@ -30,6 +30,7 @@ class Model:
     def __init__(self, identity: str | None = "model-1", window: int = 3) -> None:
         self.name = identity
         self.window = SyntheticWindow("words", window)
+        self.prefix_safe = self.window.prefix_safe
         self.asked: list[str] = []
 
     def identity(self) -> str | None:

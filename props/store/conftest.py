@@ -22,20 +22,21 @@ from overflow.store import MemoryStore
 from overflow.tokens.report import TokenReport, TokenWindow
 from overflow.tokens.synthetic import SyntheticWindow, UnknownWindow
 
-# The fixtures that last a function only make things; no test here is about time.
-settings.register_profile(
-    "store", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-settings.load_profile("store")
+#: For a property of whole stores: `bench` lasts all its examples, and each asks for a store of its own.
+on_a_bench = settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 DIMENSIONS = 16
 
 
 @dataclass
 class TinyEmbedder:
-    """A window of 4 words. `refuse` is asked of each request's kind and texts; one it refuses fails all of it."""
+    """A window of 4 words, believed to be prefix-safe as a server's is.
+
+    `refuse` is asked of each request's kind and texts; one it refuses fails all of it.
+    """
 
     window: TokenWindow = field(default_factory=lambda: SyntheticWindow("words", 4))
+    prefix_safe: bool = True
     name: str | None = "tiny-1"
     away: bool = False
     unnamed: bool = False

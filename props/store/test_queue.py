@@ -26,6 +26,19 @@ def test_a_queued_record_is_built_once(bench: Bench) -> None:
     assert len(bench.embedder.embedded) == asked
 
 
+def test_a_run_without_anything_to_build_asks_for_the_identity_once(bench: Bench) -> None:
+    """A drain learns it in any case; a task whose record is built already is no build."""
+    store, raw = bench.open(), bench.raw()
+    store.store(LONG, Scope())
+    store.drain()
+    raw.execute("INSERT INTO tasks (type, kind, id) VALUES ('nodes', 'mem', 1)")
+    asked: list[str] = []
+    bench.embedder.before = lambda what, _texts: asked.append(what)
+    assert store.drain() == Drained(built=0, failed=0)
+    assert raw.execute(TASKS).fetchall() == []
+    assert asked == ["identity"]
+
+
 def test_a_short_raw_change_is_queued_and_builds_nothing(bench: Bench) -> None:
     """A trigger cannot measure; the worker finds that the record fits."""
     store, raw = bench.open(), bench.raw()

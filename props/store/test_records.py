@@ -9,7 +9,7 @@ from overflow.errors import InputError
 from overflow.store import Nodes, Ref, Scope
 from overflow.store.errors import LockedRecordError, UnknownRecordError
 from overflow.store.records import LENGTH_LIMIT
-from props.store.conftest import Bench
+from props.store.conftest import Bench, on_a_bench
 
 SHORT = "a short one"
 LONG = "one two three four five six seven eight nine. "
@@ -18,6 +18,7 @@ OTHER = "other words that run well past the window too. "
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60)
 
 
+@on_a_bench
 @given(text=texts, episode=st.booleans())
 def test_a_text_is_stored_to_the_byte(bench: Bench, text, episode) -> None:
     """What is read is what was written, NUL and every other character included."""
@@ -39,6 +40,7 @@ def test_a_write_makes_one_request(bench: Bench, put) -> None:
     assert bench.embedder.measured == []
 
 
+@on_a_bench
 @given(
     text=st.sampled_from((SHORT, LONG)),
     queue=st.booleans(),
@@ -76,7 +78,7 @@ def test_a_record_is_stored_while_embeddings_are_away(bench: Bench) -> None:
     assert (health.missing_nodes, health.findings) == ((), {})
 
 
-@settings(max_examples=15)
+@settings(on_a_bench, max_examples=15)
 @given(extra=st.integers(-2, 50), unit=st.sampled_from(("a", "é", "漢", "🙂", "\0")))
 def test_a_longer_text_is_cut_at_the_limit(bench: Bench, extra, unit) -> None:
     """Section 7: the limit stays at 16,000 code points, and what is stored is what everything is true of."""

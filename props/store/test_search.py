@@ -11,7 +11,7 @@ from overflow.contract.strategies import FRAGMENTS
 from overflow.store import Hit, Ref, Scope
 from overflow.store.reconstruct import PREVIEW
 from overflow.store.search import RRF_K
-from props.store.conftest import Bench
+from props.store.conftest import Bench, on_a_bench
 
 LONG = "one two three four five six seven eight nine. "
 HERE, THERE = Scope(), Scope("agent", "other project", "")
@@ -25,6 +25,7 @@ queries = st.one_of(
 )
 
 
+@on_a_bench
 @given(stored=st.lists(texts, min_size=1, max_size=6), query=queries, limit=st.integers(-1, 8))
 def test_recall_is_a_prefix_of_one_total_order(bench: Bench, stored, query, limit) -> None:
     """Any query is answered; scores never rise, equal ones are in order of kind and id, and a limit only cuts."""
@@ -41,6 +42,7 @@ def test_recall_is_a_prefix_of_one_total_order(bench: Bench, stored, query, limi
     assert (every == []) == (query == "" or len(stored) == 1), "every record of the scope has a vector"
 
 
+@on_a_bench
 @given(stored=st.lists(texts, min_size=1, max_size=5), query=texts)
 def test_recall_fuses_the_two_arms_by_reciprocal_rank(bench: Bench, stored, query) -> None:
     """Stated anew: each arm's ranks, counted from 1, add 1 / (60 + rank)."""
@@ -73,6 +75,7 @@ def test_records_of_equal_score_are_in_order_of_kind_and_id(bench: Bench) -> Non
     assert hits[0].score == hits[1].score == 1 / (RRF_K + 1) + 1 / (RRF_K + 2)
 
 
+@on_a_bench
 @given(stored=st.lists(texts, min_size=1, max_size=5), query=texts)
 def test_words_find_every_record_that_holds_a_trigram_of_the_query(bench: Bench, stored, query) -> None:
     """The lexical arm alone, against plain search for the query's runs of 3 characters; NUL counts as white space."""
@@ -110,6 +113,7 @@ def test_a_query_below_three_characters_is_found_too(bench: Bench, query) -> Non
     assert [hit.ref for hit in store.recall(query, HERE, 5)] == refs[:1]
 
 
+@on_a_bench
 @given(
     stored=st.lists(st.text("aAb東京é😀 \0", min_size=1, max_size=8), min_size=1, max_size=5),
     runs=st.lists(st.text("aAb東京é😀", min_size=1, max_size=2), min_size=1, max_size=6),
@@ -215,6 +219,7 @@ def _without_quotes(items):
     return [Hit(item.ref, item.score) for item in items]
 
 
+@on_a_bench
 @given(words=st.lists(st.sampled_from("abcdefg"), min_size=5, max_size=30), query=st.text("abcdefg", max_size=4))
 def test_the_most_relevant_node_is_quoted(bench: Bench, words, query) -> None:
     """The highest cosine of the query to a node's own vector, the lowest index of equal ones: section 6."""

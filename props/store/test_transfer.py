@@ -11,7 +11,7 @@ from overflow.errors import InputError
 from overflow.store import Health, Ref, Scope
 from overflow.store.errors import DamagedStoreError, StoreInputError
 from overflow.store.records import LENGTH_LIMIT
-from props.store.conftest import Bench
+from props.store.conftest import Bench, on_a_bench
 
 LONG = "one two three four five six seven eight nine. "
 GOOD = {"kind": "mem", "agent": "agent", "text": "fine"}
@@ -20,6 +20,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=4
 records = st.tuples(texts, st.booleans(), st.builds(Scope, texts, texts, texts), st.booleans())
 
 
+@on_a_bench
 @given(stored=st.lists(records, max_size=5))
 def test_an_import_of_an_export_exports_the_same(bench: Bench, stored) -> None:
     """Text, kind, scope, lock and times come through to the byte; ids do not, and nodes are rebuilt."""

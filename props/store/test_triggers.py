@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overflow.store import Ref, Scope
-from props.store.conftest import Bench
+from props.store.conftest import Bench, on_a_bench
 
 LONG = "one two three four five six seven eight nine. "
 TEXTS = (LONG, LONG.upper(), "short", "a\0b zebra", "日本語の長い文 と 別の 文 が 続く よ ね", b"\xff\xfebytes", 17)
@@ -34,6 +34,7 @@ steps = st.tuples(
 )
 
 
+@on_a_bench
 @given(steps=st.lists(steps, min_size=1, max_size=6), recursive=st.booleans())
 def test_whatever_sql_changes_a_record_its_nodes_go_and_its_index_follows(bench: Bench, steps, recursive) -> None:
     """After each statement: nodes only of texts that are still stored under that id, and the index holds each text."""
