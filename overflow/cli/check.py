@@ -7,17 +7,22 @@ import dataclasses
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from overflow.cli.output import require_writable, stdout_console, write_text
+from overflow.contract.signals import TIMEOUT
 from overflow.errors import InputError, UnavailableError
 from overflow.shown import shown
 
 if TYPE_CHECKING:
+    from overflow.cli.real_text import RealText
+    from overflow.contract.evidence import Profile
+    from overflow.contract.laws import Law
+    from overflow.contract.results import CorpusResult, Result
     from overflow.contract.runner import Runner
 
 _EXAMPLES = """
@@ -39,8 +44,7 @@ Examples:
       your own documents, and a report for CI
 """
 
-#: Seconds; what a call of a subject may take when nobody says.
-_TIMEOUT = 120
+_TIMEOUT = round(TIMEOUT)
 
 
 @click.command(epilog=_EXAMPLES)
@@ -110,39 +114,24 @@ def check(
     laws = _laws(ids)
     for path in (junit, json_path):
         require_writable(path)
-    chosen = PROFILES[profile]
     factory = subject_factory(subject)
     if saboteur is not None:
         factory = sabotaged(saboteur, factory)
-    errors = Console(stderr=True)
     with ExitStack() as stack:
-        progress = stack.enter_context(_progress(errors))
-        total = sum(chosen.count(law) for law in laws)
-        task = progress.add_task("generated examples", total=total)
+        progress = stack.enter_context(_progress(Console(stderr=True)))
+        generated = progress.add_task("generated examples")
         runner = stack.enter_context(
-            Runner(factory, wordllama_vectors, on_example=lambda: progress.advance(task), timeout=timeout)
+            Runner(factory, wordllama_vectors, on_example=lambda: progress.advance(generated), timeout=timeout)
         )
         if saboteur is not None:
             _require_bite(saboteur, runner)
-        texts = None
-        if corpus != "none":
-            texts = stack.enter_context(RealText(corpus, spec, seed, factory, progress, timeout))
-        results = []
-        done = 0
-        for law in laws:
-            progress.update(task, description=f"{law.id} {law.name}")
-            result = runner.check(law, chosen, seed)
-            done += chosen.count(law)
-            progress.update(task, completed=done)
-            if texts is not None:
-                result = dataclasses.replace(result, corpus=texts.check(law))
-            results.append(result)
-            if not errors.is_terminal:
-                click.echo(report.line(result), err=True)
-        progress.update(task, description="done")
-    title = f"{runner.name} {runner.version}, contract {contract}, profile {profile}, seed {seed}"
-    data: dict[str, Any] = {
+        texts = None if corpus == "none" else RealText(corpus, spec, seed, progress)
+        results = _results(runner, laws, PROFILES[profile], seed, texts, progress, generated)
+    broken = f", saboteur {saboteur}" if saboteur is not None else ""
+    title = f"{runner.name} {runner.version}{broken}, contract {contract}, profile {profile}, seed {seed}"
+    data = {
         "subject": {"name": runner.name, "version": runner.version},
+        "saboteur": saboteur,
         "contract": contract,
         "profile": profile,
         "seed": seed,
@@ -150,8 +139,6 @@ def check(
         "results": [dataclasses.asdict(result) for result in results],
     }
     rerun = report.Rerun(_again(subject, profile, seed, saboteur, timeout), ["--corpus", corpus, "--window", spec])
-    violated = any(r.status == "violated" or (r.corpus and r.corpus.status == "violated") for r in results)
-    asked = any(r.status != "skipped" for r in results)
     if json_path != "-":
         out = stdout_console()
         out.print(report.table(results, shown(title), None if texts is None else shown(texts.title), out.width))
@@ -162,12 +149,49 @@ def check(
         write_text(junit, report.junit(results, f"overflow.{runner.name}", rerun))
     if json_path is not None:
         write_text(json_path, json.dumps(data, indent=1) + "\n")
-    if runner.gone is not None and not _broken(results):
+    return _exit_code(results, is_gone=runner.gone is not None)
+
+
+def _results(
+    runner: "Runner",
+    laws: "Sequence[Law]",
+    profile: "Profile",
+    seed: int,
+    texts: "RealText | None",
+    progress: Progress,
+    task: TaskID,
+) -> "list[Result]":
+    """Every law's result; progress is shown on a terminal, and elsewhere a line a law."""
+    from overflow.contract import report
+
+    progress.update(task, total=sum(profile.count(law) for law in laws))
+    results: list[Result] = []
+    done = 0
+    for law in laws:
+        progress.update(task, description=f"{law.id} {law.name}")
+        result = runner.check(law, profile, seed)
+        done += profile.count(law)
+        progress.update(task, completed=done)
+        if texts is not None:
+            result = dataclasses.replace(result, corpus=texts.check(law, runner))
+        results.append(result)
+        if not progress.console.is_terminal:
+            click.echo(report.line(result), err=True)
+    progress.update(task, description="done")
+    return results
+
+
+def _exit_code(results: "Sequence[Result]", *, is_gone: bool) -> int:
+    """DESIGN.md's: a violation that was shown outweighs a subject that was lost, and what was never asked is no 0."""
+    verdicts: list[Result | CorpusResult] = [*results, *(each.corpus for each in results if each.corpus is not None)]
+    failed = [verdict for verdict in verdicts if verdict.status == "violated"]
+    if is_gone and all(verdict.error for verdict in failed):
         return UnavailableError.exit_code
-    return 1 if violated or not asked else 0
+    asked = any(result.status != "skipped" for result in results)
+    return 1 if failed or not asked else 0
 
 
-def _laws(ids: Sequence[str]) -> list[Any]:
+def _laws(ids: Sequence[str]) -> "list[Law]":
     from overflow.contract.laws import all_laws
 
     known = {law.id: law for law in all_laws()}
@@ -187,13 +211,6 @@ def _require_bite(saboteur: str, runner: "Runner") -> None:
     if all(lacking.values()):
         told = "; ".join(f"law {law_id} needs {', '.join(missing)}" for law_id, missing in lacking.items())
         raise InputError(f"{saboteur} shows nothing on {runner.name}, which lacks what its laws need: {told}")
-
-
-def _broken(results: Sequence[Any]) -> bool:
-    """Whether a law was violated, and not only a subject lost."""
-    return any(
-        (r.status == "violated" and not r.error) or (r.corpus and r.corpus.status == "violated") for r in results
-    )
 
 
 def _again(subject: str, profile: str, seed: int, saboteur: str | None, timeout: int) -> list[str]:

@@ -4,8 +4,6 @@ Vectors are cached on disk, so only the first run waits for the model; meanwhile
 """
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from types import TracebackType
 
 from rich.progress import Progress
 
@@ -13,7 +11,6 @@ from overflow.contract.laws import Law
 from overflow.contract.results import CorpusResult
 from overflow.contract.runner import Runner
 from overflow.contract.scenario import LENGTH_LIMIT, Record, Scenario
-from overflow.contract.world import SubjectFactory
 from overflow.embedding.cache import CachedEmbedder
 from overflow.embedding.embedder import Vectors
 from overflow.embedding.memory import RememberedWindow, remembered
@@ -28,12 +25,10 @@ _SLOW_MODEL_RECORDS = 48
 _QUERIED = 6
 
 
-class RealText(AbstractContextManager["RealText"]):
-    """The records of a corpus, a model, and a runner between them; made once, used for each law."""
+class RealText:
+    """The records of a corpus and a model; made once, used for each law."""
 
-    def __init__(
-        self, corpus: str, spec: str, seed: int, factory: SubjectFactory, progress: Progress, timeout: float
-    ) -> None:
+    def __init__(self, corpus: str, spec: str, seed: int, progress: Progress) -> None:
         model = parse_model(spec)
         self._cached = CachedEmbedder(model)
         texts = load(corpus)
@@ -41,7 +36,7 @@ class RealText(AbstractContextManager["RealText"]):
         self._scenario = _scenario(self._corpus, model, seed)
         self._progress = progress
         self._task = progress.add_task(f"texts embedded by {spec}", total=None)
-        self._runner = Runner(factory, remembered(self._vectors), timeout=timeout)
+        self._model = remembered(self._vectors)
         self.title = f"on {self._corpus.id}, {spec}"
         self.description = {
             "id": self._corpus.id,
@@ -51,17 +46,9 @@ class RealText(AbstractContextManager["RealText"]):
             "model": model.identity(),
         }
 
-    def __enter__(self) -> "RealText":
-        self._runner.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._runner.__exit__(kind, error, trace)
-
-    def check(self, law: Law) -> CorpusResult:
-        return self._runner.check_corpus(law, self._scenario)
+    def check(self, law: Law, runner: Runner) -> CorpusResult:
+        """Run one law over the corpus, on the runner's subject: where that is gone, it is gone for both."""
+        return runner.check_corpus(law, self._scenario, self._model)
 
     def _vectors(self, texts: Sequence[str]) -> Vectors:
         vectors = self._cached.embed(texts).vectors

@@ -15,6 +15,7 @@ and never lets anything but the protocol reach stdout. DESIGN.md, "Subject proto
 
 import base64
 import binascii
+import errno
 import inspect
 import json
 import os
@@ -48,6 +49,8 @@ CAPABILITIES = (
 )
 #: What a subject may claim of itself by an attribute that is true; offered like a capability, but not called.
 CLAIMS = ("design_rule", "design_schema", "length_limit", "updates_episodes")
+
+_SQLITE_FULL = 13
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, SUBJECT_ERROR = -32700, -32600, -32601, -32602, -32000
 
@@ -158,8 +161,19 @@ def _error(identifier: str | int | None, error: Exception) -> bytes:
     code = error.code if isinstance(error, RefusedError) else SUBJECT_ERROR
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    body = {"code": code, "message": str(error), "data": {"type": name, **_where(error)}}
+    data = {"type": name, **_where(error), **({"disk_full": True} if disk_is_full(error) else {})}
+    body = {"code": code, "message": str(error), "data": data}
     return encode_line({"jsonrpc": "2.0", "id": identifier, "error": body})
+
+
+def disk_is_full(error: BaseException | None) -> bool:
+    """Whether `error`, or what it was raised from, says that there is no room: of the system's errors, or SQLite's."""
+    while error is not None:
+        # SQLite's number is told by an attribute: an interpreter may lack its module.
+        if getattr(error, "errno", None) == errno.ENOSPC or getattr(error, "sqlite_errorcode", None) == _SQLITE_FULL:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _where(error: Exception) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """One child process that answers lines on stdin with lines on stdout: started, asked, ended or killed.
 
-It knows nothing of JSON or of subjects. Every failure is an UnavailableError with the last lines the child wrote to
-stderr, and after one the child is gone: an answer that comes late can never be taken for the next one. DESIGN.md,
-"Subject protocol".
+It knows nothing of JSON or of subjects. Every failure is a GoneError with the last lines the child wrote to stderr,
+and after one the child is over: an answer that comes late can never be taken for the next one. DESIGN.md, "Subject
+protocol".
 """
 
 import atexit
@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import IO, cast
 
+from overflow.contract.gone import GoneError
 from overflow.contract.signals import OverdueError
 from overflow.errors import UnavailableError
 
@@ -27,7 +28,7 @@ STDERR_LINES = 5
 ANSWER_BYTES = 64 * 1024 * 1024
 
 
-class EndedError(UnavailableError):
+class EndedError(GoneError):
     """The child ended in the middle of an exchange, by itself or by a signal (`returncode` is then negative)."""
 
     def __init__(self, message: str, returncode: int):
@@ -74,7 +75,7 @@ class Child:
     def exchange(self, line: bytes) -> bytes:
         """Send `line` and give the line that answers it, both with their newline.
 
-        Raises UnavailableError when the child ends, or gives no answer within the timeout.
+        Raises GoneError when the child ends, or gives no answer within the timeout.
         """
         try:
             return self._exchange(line)
@@ -82,10 +83,10 @@ class Child:
             self.kill()
             raise
 
-    def failure(self, what: str) -> UnavailableError:
+    def failure(self, what: str) -> GoneError:
         """The error that says `what` the child did, and its last words; the child is killed."""
         self.kill()
-        return UnavailableError(self._account(what))
+        return GoneError(self._account(what))
 
     def kill(self) -> None:
         """End the child at once with SIGKILL, as a fault would; nothing happens when it is over."""
@@ -149,7 +150,7 @@ class Child:
             raise self._ended()
         self._received += chunk
 
-    def _ended(self) -> UnavailableError:
+    def _ended(self) -> GoneError:
         if not self._ends_within_grace():
             return self.failure("closed its stdin or stdout")
         self.kill()
@@ -168,9 +169,9 @@ class Child:
         return self._process.poll() is not None
 
     def _signal(self, number: signal.Signals) -> None:
-        if self._process.poll() is None:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, number)
+        # Also when the child itself has ended: what a wrapper started is still of its group, which has its number.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
 
     def _keep_stderr(self) -> None:
         while chunk := os.read(self._stderr.fileno(), 65_536):

@@ -1,6 +1,6 @@
 """A run's results as a person reads them, and as JUnit. Pure functions of results; nothing is decided here.
 
-DESIGN.md, "Command line" (`overflow check`); issue 2, "The contract and the check".
+DESIGN.md, "Command line" (`overflow check`).
 """
 
 import shlex
@@ -84,7 +84,7 @@ def _grid(results: Sequence[Result], corpus: str | None, left_out: Sequence[str]
 def _corpus_cell(corpus: CorpusResult | None) -> Text:
     if corpus is None:
         return Text()
-    verdict = _verdict(corpus.status)
+    verdict = _verdict(corpus.status, error=corpus.error)
     return verdict if corpus.status == "skipped" else verdict.append(f", {_of(corpus.divided, corpus.records)}", "none")
 
 
@@ -158,12 +158,16 @@ def _failures(result: Result, rerun: Rerun) -> Iterator[_Failure]:
     if result.status == "violated":
         again = rerun.of(result.invariant, on_corpus=False)
         lines = _lines(result.reason, result.source, result.counterexample)
-        yield _Failure(title, "error" if result.error else "failure", result.reason or "", lines, again)
+        yield _Failure(title, _kind(result), result.reason or "", lines, again)
     corpus = result.corpus
     if corpus is not None and corpus.status == "violated":
         again = rerun.of(result.invariant, on_corpus=True)
         lines = _lines(corpus.reason, result.source, corpus.counterexample)
-        yield _Failure(f"{title}, on the corpus", "failure", f"on the corpus: {corpus.reason}", lines, again)
+        yield _Failure(f"{title}, on the corpus", _kind(corpus), f"on the corpus: {corpus.reason}", lines, again)
+
+
+def _kind(result: Result | CorpusResult) -> str:
+    return "error" if result.error else "failure"
 
 
 def _lines(reason: str | None, source: str, counterexample: dict[str, Any] | None) -> list[str]:

@@ -19,11 +19,12 @@ class CorpusResult:
     divided: int
     seconds: float
     counterexample: dict[str, Any] | None = None
+    error: bool = False
 
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one law. `error` tells a crash of the subject from a violation of the law."""
+    """What became of one law. `error`, here and on the corpus, tells a crash of the subject from a violation."""
 
     invariant: str
     name: str

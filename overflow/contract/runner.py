@@ -70,9 +70,11 @@ class Runner:
             subject = started(self._factory, self._timeout)
             watched = Watched(subject, (), Steps(), "", self._timeout)
             watched.open(str(self._root), self._server.url)
-            self.name, self.version = subject.name, subject.version
-            self.capabilities = _capabilities(subject)
-            watched.close()
+            try:
+                self.name, self.version = subject.name, subject.version
+                self.capabilities = _capabilities(subject)
+            finally:
+                watched.close()
         except SubjectCrash as crash:
             raise UnavailableError(f"the subject's {crash}") from crash
 
@@ -133,8 +135,8 @@ class Runner:
 
         return lambda configured, random_seed: run_state_machine_as_test(seed(random_seed)(Seeded), settings=configured)
 
-    def check_corpus(self, law: Law, scenario: Scenario) -> CorpusResult:
-        """Run one law once, over the records of a corpus."""
+    def check_corpus(self, law: Law, scenario: Scenario, model: Model | None = None) -> CorpusResult:
+        """Run one law once, over the records of a corpus, embedded by a model of its own."""
         records = len(scenario.records)
         if not law.on_corpus:
             return CorpusResult("skipped", "its examples are made for it", records, 0, 0.0)
@@ -146,13 +148,13 @@ class Runner:
         tally = Tally()
 
         def once() -> None:
-            with self._world(law, scenario, tally) as world:
+            with self._world(law, scenario, tally, model) as world:
                 try:
                     _checked(law, world)
                 finally:
                     divided.update(world.divided)
 
-        status, reason, counterexample, _ = self._outcome(law, once)
+        status, reason, counterexample, error = self._outcome(law, once)
         if status == "holds":
             long = sum(scenario.runs_past(record.text) for record in scenario.records)
             if not divided or 2 * len(divided) < long:
@@ -160,12 +162,13 @@ class Runner:
                 reason = f"too few records divided: {len(divided)} of the {long} that run past the window"
             else:
                 status, reason = evident(law, tally)
-        return CorpusResult(status, reason, records, len(divided), time.perf_counter() - started, counterexample)
+        seconds = time.perf_counter() - started
+        return CorpusResult(status, reason, records, len(divided), seconds, counterexample, error)
 
     @contextmanager
-    def _world(self, law: Law, scenario: Scenario, tally: Tally) -> Iterator[World]:
+    def _world(self, law: Law, scenario: Scenario, tally: Tally, model: Model | None = None) -> Iterator[World]:
         """One example's world in a directory of its own; what it saw is added to the tally."""
-        self._server.script = Script(scenario.window, self._model, scenario.identity)
+        self._server.script = Script(scenario.window, model or self._model, scenario.identity)
         self._server.reset()
         if tally.gone is not None:
             # Shrinking would only wait for the same again: an ended process, a time-out, a full disk.

@@ -72,5 +72,5 @@ class Scenario:
 
     def __str__(self) -> str:
         lines = [f"window {self.window.name}, seed {self.seed}, model {self.identity or 'without a name'}"]
-        lines += [f"{r.kind} {r.scope.agent}/{r.scope.project}/{r.scope.channel}: {r.text!r}" for r in self.records]
+        lines += [f"{record.kind} in {record.scope}: {record.text!r}" for record in self.records]
         return "\n".join(lines)

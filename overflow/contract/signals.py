@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TypeVar
 
-from overflow.errors import UnavailableError
+from overflow.contract.gone import GoneError
 
 #: How long one call of a subject may take (seconds), in process or out of it, unless a run says otherwise.
 TIMEOUT = 120.0
@@ -25,7 +25,7 @@ _AT_ONCE = 1e-6
 T = TypeVar("T")
 
 
-class OverdueError(UnavailableError):
+class OverdueError(GoneError):
     """A call was given up because it took longer than it may."""
 
 

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, ParamSpec, TypeVar
 
 from overflow.contract import adapter_kit, codec
 from overflow.contract.child import Child, EndedError
+from overflow.contract.gone import GoneError
 from overflow.contract.locate import subject_maker
 from overflow.contract.signals import TIMEOUT
 from overflow.contract.subject import CAPABILITIES, CLAIMS, Subject, SubjectDied, capabilities
@@ -44,6 +45,10 @@ class SubjectError(HarnessError):
         self.method = method
         self.remote_type = remote_type
         self.message = message
+
+
+class DiskFullError(SubjectError, GoneError):
+    """The subject answered that there is no room left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +168,7 @@ class StdioSubject:
 
     def _call(self, method: str, arguments: Mapping[str, Any]) -> Any:
         if self._child.is_over:
-            raise UnavailableError(f"{self.name} is not running: {method} was called before open")
+            raise GoneError(f"{self.name} is not running: {method} was called before open")
         try:
             params = {name: codec.encode(value, f"{method}.{name}") for name, value in arguments.items()}
         except codec.MalformedError as error:
@@ -200,14 +205,14 @@ class StdioSubject:
     def _subject_error(self, method: str, error: object) -> SubjectError:
         """The error of an answer; `data.type` is the remote exception's type, if the subject has such a thing."""
         details: Mapping[str, Any] = error if isinstance(error, dict) else {"message": error}
-        data = details.get("data")
-        remote_type = data.get("type") if isinstance(data, dict) else None
-        return SubjectError(
+        told = details.get("data")
+        data: Mapping[str, Any] = told if isinstance(told, dict) else {}
+        return (DiskFullError if data.get("disk_full") is True else SubjectError)(
             getattr(self, "name", self._command[0]),
             method,
-            str(remote_type or f"JSON-RPC error {details.get('code')}"),
+            str(data.get("type") or f"JSON-RPC error {details.get('code')}"),
             str(details.get("message")).encode("utf-8", "backslashreplace").decode(),
-            data.get("where") if isinstance(data, dict) else None,
+            data.get("where"),
         )
 
 

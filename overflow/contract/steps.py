@@ -64,7 +64,7 @@ def _shown(value: Any) -> str:
     if isinstance(value, Ref):
         return f"{value.kind} {value.id}"
     if isinstance(value, Scope):
-        return f"in {value.agent}/{value.project}/{value.channel}"
+        return f"in {value}"
     if isinstance(value, str) and len(value) > 3 * _ENDS:
         return f"{value[:_ENDS]!r}…{value[-_ENDS:]!r} ({len(value)} characters)"
     return repr(value)

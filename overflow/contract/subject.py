@@ -31,6 +31,11 @@ class Scope:
     project: str = ""
     channel: str = ""
 
+    def __str__(self) -> str:
+        """The axes that are not empty, named."""
+        axes = {"agent": self.agent, "project": self.project, "channel": self.channel}
+        return ", ".join(f"{axis} {name!r}" for axis, name in axes.items() if name) or "no scope"
+
 
 @dataclass(frozen=True, slots=True)
 class Stored:

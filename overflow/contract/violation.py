@@ -25,6 +25,3 @@ class Violation(AssertionError):
         lines = [f"[{self.law}] {self.title}", f"  expected: {self.expected}", f"  got:      {self.got}"]
         lines += [f"  {label}: {value}" for label, value in self.context.items()]
         return "\n".join(lines)
-
-    def __hash__(self) -> int:
-        return id(self)

@@ -11,12 +11,12 @@ from collections.abc import Callable, Container
 from pathlib import Path
 from typing import Any
 
-from overflow.contract.child import EndedError
+from overflow.contract.adapter_kit import disk_is_full
 from overflow.contract.conformity import require_conformity
+from overflow.contract.gone import GoneError
 from overflow.contract.signals import OverdueError, call_within
 from overflow.contract.steps import Steps
 from overflow.contract.subject import CAPABILITIES, Subject, SubjectDied, method_name
-from overflow.errors import HarnessError, UnavailableError
 
 _CAPABILITY_OF = {method_name(capability): capability for capability in CAPABILITIES}
 
@@ -33,13 +33,8 @@ class SubjectCrash(Exception):
 
     @property
     def unavailable(self) -> bool:
-        """Whether the subject, or what it stands on, is gone: a process that ended, a full disk."""
-        return isinstance(self.error, HarnessError) and self.error.exit_code == UnavailableError.exit_code
-
-    @property
-    def unanswered(self) -> bool:
-        """Whether the subject ended or was given up in the middle of the call, so that nobody can be asked again."""
-        return isinstance(self.error, EndedError | OverdueError)
+        """Whether the subject, or what it stands on, is gone: it ended, was given up, or its disk is full."""
+        return isinstance(self.error, GoneError) or disk_is_full(self.error)
 
 
 def _where(error: BaseException) -> str:

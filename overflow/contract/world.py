@@ -167,8 +167,10 @@ class World(AbstractContextManager["World"]):
         self.steps.note(f"the server does not report tokens ({form})")
         self.server.script.window = None
         with self.meanwhile(lambda request: _NO_ROUTE if form == f"404 to {request.path}" else None):
-            yield
-        self.server.script.window = self.scenario.window
+            try:
+                yield
+            finally:
+                self.server.script.window = self.scenario.window
         self.steps.note("the server reports tokens")
 
     @contextmanager

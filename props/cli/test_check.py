@@ -31,6 +31,7 @@ def test_json_has_the_shape_of_the_design() -> None:
         "quick",
         5,
     )
+    assert data["saboteur"] is None
     (result,) = data["results"]
     assert result["invariant"] == "3"
     assert result["status"] == "holds"
@@ -45,6 +46,8 @@ def test_saboteur_is_violated_and_explained(tmp_path: Path) -> None:
     junit = tmp_path / "out.xml"
     ran = check("--saboteur", "infer-token-count", "--invariant", "3", "--corpus", "none", "--junit", str(junit))
     assert ran.returncode == 1
+    assert ran.stdout.startswith("reference ")
+    assert ", saboteur infer-token-count, contract nodes," in ran.stdout.splitlines()[0]
     assert "token_count is the span's own count" in ran.stdout
     assert "expected:" in ran.stdout
     assert "got:" in ran.stdout
@@ -75,6 +78,7 @@ def test_corpus_that_never_divides_proves_nothing(tmp_path: Path) -> None:
 
 
 CRASHING = """
+import os
 import time
 from overflow.contract.subject import Ref, Stored
 
@@ -93,6 +97,12 @@ class NothingDivides(Crashing):
 
 class Slow(Crashing):
     def store(self, text, scope): time.sleep(3600)
+
+class EndsOnAPage(Crashing):
+    def store(self, text, scope):
+        if len(text) > 5_000:
+            os._exit(7)
+        return super().store(text, scope)
 
 class DoesNotOpen(Crashing):
     def open(self, directory, embedding_url): raise OSError("no disk")
@@ -113,6 +123,34 @@ def test_crash_of_the_subject_is_no_violation(folder: Path) -> None:
     assert (result["status"], result["error"]) == ("violated", True)
     assert "scenario" in result["counterexample"]
     assert result["reason"].startswith("the subject's store raised OSError: no room")
+
+
+def over_stdio(kind: str) -> str:
+    return f"cmd:{sys.executable} -m overflow.contract.stdio mine:{kind}"
+
+
+def test_a_crash_over_stdio_is_judged_as_in_process(folder: Path) -> None:
+    """It ends neither the run nor the subject: each law that meets it is an error, the next is asked, exit 1."""
+    arguments = ("--invariant", "3", "--invariant", "4", "--corpus", "none", "--json", "-")
+    for subject in ("mine:Crashing", over_stdio("Crashing")):
+        ran = check("--subject", subject, *arguments, cwd=folder)
+        assert ran.returncode == 1
+        results = json.loads(ran.stdout)["results"]
+        assert [(each["status"], each["error"]) for each in results] == [("violated", True)] * 2
+
+
+def test_a_subject_lost_on_the_corpus_ends_the_run(folder: Path) -> None:
+    """Its process ends with a document alone: an error of JUnit, no violation, exit 3, and no later law asks it."""
+    (folder / "text").mkdir()
+    (folder / "text" / "page.md").write_text("The billing database is PostgreSQL 15. " * 200)
+    corpus = ("--invariant", "3", "--invariant", "4", "--corpus", str(folder / "text"))
+    ran = check("--subject", over_stdio("EndsOnAPage"), *corpus, "--junit", "out.xml", "--json", "-", cwd=folder)
+    assert ran.returncode == 3, ran.stderr
+    first, second = json.loads(ran.stdout)["results"]
+    assert (first["corpus"]["status"], first["corpus"]["error"]) == ("violated", True)
+    assert (second["status"], second["corpus"]["status"]) == ("skipped", "skipped")
+    suite = ET.parse(folder / "out.xml").getroot()
+    assert (suite.get("failures"), suite.get("errors")) == ("0", "2")
 
 
 def test_a_call_that_takes_too_long_ends_the_run(folder: Path) -> None:

@@ -167,6 +167,15 @@ def test_junit_says_what_the_terminal_does() -> None:
     ]
 
 
+def test_a_crash_on_the_corpus_is_an_error_too() -> None:
+    """In the table and in JUnit, as one on generated examples."""
+    crashed = CorpusResult("violated", "the subject's store raised OSError", 3, 0, 0.1, {}, error=True)
+    result = replace(held("4", "partition"), corpus=crashed)
+    suite = ET.fromstring(junit([result], "x", RERUN))
+    assert [suite.get(key) for key in ("failures", "errors")] == ["0", "1"]
+    assert any("error, 0 of 3" in each for each in told([result], 120))
+
+
 def test_a_law_is_a_line_of_a_log() -> None:
     """What became of it, generated and on the corpus."""
     assert line(held("4", "partition")) == (

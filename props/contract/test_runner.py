@@ -1,5 +1,6 @@
 """The runner on broken subjects: what is no violation is not called one, and a run without force does not hold."""
 
+import errno
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase
 
+from overflow.contract.child import EndedError
 from overflow.contract.conformity import require_conformity
 from overflow.contract.evidence import PROFILES
 from overflow.contract.laws import all_laws
@@ -15,10 +17,11 @@ from overflow.contract.runner import Runner
 from overflow.contract.scenario import Record, Scenario
 from overflow.contract.steps import Steps
 from overflow.contract.subject import Health, Hit, Node, Ref, Scope, Stored, Subject, SubjectDied, method_name
+from overflow.contract.violation import Violation
 from overflow.contract.watched import SubjectCrash, Watched
 from overflow.contract.world import World
 from overflow.embedding.wordllama import wordllama_vectors
-from overflow.errors import UnavailableError
+from overflow.errors import InputError, UnavailableError
 from overflow.subjects.reference import Reference
 from overflow.tokens.synthetic import SyntheticWindow
 
@@ -35,7 +38,7 @@ class Gone(Reference):
 
     def store(self, text: str, scope: Scope) -> Stored:  # noqa: ARG002 - the protocol's parameters
         Gone.calls += 1
-        raise UnavailableError("the process ended")
+        raise EndedError("the process ended", 1)
 
 
 class LosesKilled(Reference):
@@ -92,6 +95,75 @@ def test_gone_subject_is_asked_no_further() -> None:
     assert (second.status, second.examples) == ("skipped", 0)
     assert "not available any more" in (second.reason or "")
     assert Gone.calls == 1
+
+
+class ServerAway(Reference):
+    """A subject that says the server it embeds at is away, and can be asked again."""
+
+    def settle(self) -> None:
+        raise UnavailableError("the embedding server does not answer")
+
+
+class NoRoom(Reference):
+    def store(self, text: str, scope: Scope) -> Stored:  # noqa: ARG002 - the protocol's parameters
+        raise RuntimeError("cannot write") from OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize(("kind", "is_gone"), [(ServerAway, False), (NoRoom, True)])
+def test_what_a_subject_raises_is_its_end_only_for_want_of_room(kind: type[Subject], is_gone: bool) -> None:
+    """Any other exception is the error of one law, whatever its type, and the next law is asked."""
+    with Runner(kind, wordllama_vectors) as runner:
+        first = runner.check(LAWS["3"], FINDING, 0)
+        second = runner.check(LAWS["4"], FINDING, 0)
+    assert (first.status, first.error) == ("violated", True)
+    assert (runner.gone is not None, second.status == "skipped") == (is_gone, is_gone)
+
+
+def test_a_subject_lost_on_the_corpus_is_gone_for_every_law(runner: Runner) -> None:
+    """It is an error and no violation, as among generated examples."""
+    crashing = _law(lambda world: world.open().store("a", Scope()))
+    with Runner(Gone, wordllama_vectors) as lost:
+        found = lost.check_corpus(crashing, _scenario(["a b c d"]))
+        assert (found.status, found.error) == ("violated", True)
+        assert lost.check(LAWS["4"], QUICK, 0).status == "skipped"
+
+    def violating(_: World) -> None:
+        raise Violation("x", "never", 1, 2)
+
+    found = runner.check_corpus(_law(violating), _scenario(["a b c d"]))
+    assert (found.status, found.error) == ("violated", False)
+
+
+class Undeclared(Reference):
+    capabilities = ("no such thing",)
+    closed = 0
+
+    def close(self) -> None:
+        super().close()
+        Undeclared.closed += 1
+
+
+def test_a_subject_that_cannot_be_introduced_is_closed() -> None:
+    with pytest.raises(InputError, match="no such capability"), Runner(Undeclared, wordllama_vectors):
+        pass
+    assert Undeclared.closed == 1
+
+
+def test_tokens_are_known_again_after_a_law_that_failed(runner: Runner) -> None:
+    """What a law does to the server ends with its block, however that ends."""
+    left: list[object] = []
+
+    def check(world: World) -> None:
+        try:
+            with world.tokens_unknown("token_info: null"):
+                raise LookupError
+        except LookupError:
+            left.append(world.server.script.window)
+        world.divided.add("pretended")
+
+    scenario = _scenario(["a b c d"])
+    runner.check_corpus(_law(check), scenario)
+    assert left == [scenario.window]
 
 
 def test_loss_after_a_kill_is_seen() -> None:

@@ -1,6 +1,7 @@
 """Subjects out of process: real child processes, asked, killed, ended, and made to break the protocol."""
 
 import ast
+import errno
 import io
 import json
 import os
@@ -16,6 +17,7 @@ import pytest
 
 from overflow.contract import adapter_kit, child, stdio
 from overflow.contract.child import Child
+from overflow.contract.gone import GoneError
 from overflow.contract.locate import subject_maker
 from overflow.contract.signals import OverdueError
 from overflow.contract.stdio import StdioSubject, SubjectError
@@ -278,6 +280,41 @@ def test_a_kill_reaches_what_a_wrapper_started(tmp_path: Path) -> None:
     assert select.select([held], [], [], 30)[0] == [held]
     assert os.read(held, 1) == b""
     os.close(held)
+
+
+def test_a_kill_reaches_what_a_wrapper_left_behind(tmp_path: Path) -> None:
+    """The wrapper has ended already, and what it started still has the database open."""
+    os.mkfifo(tmp_path / "alive")
+    held = os.open(tmp_path / "alive", os.O_RDONLY | os.O_NONBLOCK)
+    sleeping = f"exec 3>{tmp_path}/alive; echo; sleep 600 <&- >&- 2>&- &"
+    wrapper = Child(["sh", "-c", sleeping], None, timeout=60)
+    wrapper.exchange(b"")
+    wrapper._process.wait()
+    wrapper.kill()
+    assert select.select([held], [], [], 30)[0] == [held]
+    assert os.read(held, 1) == b""
+    os.close(held)
+
+
+@pytest.mark.parametrize(("number", "is_gone"), [(errno.ENOSPC, True), (errno.EACCES, False)])
+def test_a_full_disk_is_told_from_any_other_error(script: Callable[..., list[str]], number: int, is_gone: bool) -> None:
+    """The kit tells it of the exception, or of what that was raised from, and here it is the end of the subject."""
+
+    class Full:
+        name, version = "full", "1"
+
+        def text(self, ref: Any) -> None:  # noqa: ARG002 - the protocol's parameter
+            try:
+                raise OSError(number, "no")
+            except OSError as error:
+                raise ValueError("not written") from error
+
+    out = io.BytesIO()
+    call = b'{"jsonrpc":"2.0","id":2,"method":"text","params":{"ref":null}}\n'
+    adapter_kit.serve(Full(), io.BytesIO(call), out)
+    with pytest.raises(SubjectError, match="not written") as caught:
+        StdioSubject(script(out.getvalue().decode().strip())).text(Ref("mem", 1))
+    assert isinstance(caught.value, GoneError) == is_gone
 
 
 def test_a_subject_that_does_not_open_leaves_no_child(start: Callable[..., StdioSubject], tmp_path: Path) -> None:

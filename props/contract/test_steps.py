@@ -52,7 +52,7 @@ def test_counterexample_lists_the_calls_in_order() -> None:
 
     assert steps_of(check) == [
         "open",
-        "store 'The billing database'…'e is PostgreSQL 15. ' (195 characters) in agent// → mem 1, queued",
+        "store 'The billing database'…'e is PostgreSQL 15. ' (195 characters) in agent 'agent' → mem 1, queued",
         "settle",
         "update mem 1 'new' → mem 1",
     ]
@@ -91,6 +91,23 @@ def test_calls_inside_a_call_are_shown_inside_it() -> None:
         "  meanwhile update mem 1 'e' → mem 1",
         "  meanwhile close",
     ]
+
+
+@pytest.mark.parametrize(
+    ("scope", "told"),
+    [
+        (Scope("ada", "", "mail"), "agent 'ada', channel 'mail'"),
+        (Scope("", "tree", ""), "project 'tree'"),
+        (Scope("", "", ""), "no scope"),
+    ],
+)
+def test_a_scope_is_shown_by_its_axes(scope: Scope, told: str) -> None:
+    """Only those that are not empty, named; in the scenario as in the steps."""
+    steps = Steps()
+    steps.end(steps.begin("a", "recall", ("q", scope, 1), {}), None)
+    assert str(steps) == f"\n  recall 'q' in {told} 1"
+    scenario = Scenario(SyntheticWindow("words", 3), (Record("a", "mem", scope),), (), ())
+    assert str(scenario).splitlines()[1] == f"mem in {told}: 'a'"
 
 
 def test_long_histories_keep_first_and_last() -> None:
