@@ -52,7 +52,7 @@ def prepare(model: Model, jobs: Sequence[Job]) -> list[Outcome]:
         name = model.name()
     except HarnessError as error:
         return [error] * len(jobs)
-    builds = [_Build(job, model.prefix_safe) for job in jobs]
+    builds = [_Build(job) for job in jobs]
     for first in range(0, len(builds), WIDTH):
         _run(model, builds[first : first + WIDTH])
     # The server may have become another model's while it embedded; `write` asks for the name as it is now.
@@ -102,14 +102,13 @@ def _steps(job: Job, prefix_safe: bool) -> Steps[Division]:
 @dataclass(slots=True)
 class _Build:
     job: Job
-    prefix_safe: bool
     steps: Steps[Division] = field(init=False)
     ask: Ask | None = None
     embedded: dict[str, bytes] = field(default_factory=dict)
     result: Division | HarnessError | None = None
 
-    def start(self) -> None:
-        self.steps = _steps(self.job, self.prefix_safe)
+    def start(self, prefix_safe: bool) -> None:
+        self.steps = _steps(self.job, prefix_safe)
         self.advance(None)
 
     def advance(self, reports: list[TokenReport | None] | None) -> None:
@@ -155,7 +154,7 @@ class _Build:
 
 def _run(model: Model, builds: Sequence[_Build]) -> None:
     for build in builds:
-        build.start()
+        build.start(model.prefix_safe)
     while running := [build for build in builds if build.ask is not None]:
         asks = [build.ask for build in running if build.ask is not None]
         embedded = iter(model.embed_each([ask.span for ask in asks if ask.span is not None]))

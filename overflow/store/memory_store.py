@@ -105,17 +105,18 @@ class MemoryStore:
     def update(self, ref: Ref, text: str) -> Stored:
         """Change a record's text. The same text again keeps its nodes and its vector."""
         text = records.accepted(text)
-        stored = records.text_of(self._database, ref)
-        if stored is not None and stored.is_text and stored.raw == text.encode():
-            with self._database.transaction():
+        new = records.Text(text.encode())
+        # Under the lock: the text may be another by the time that it is taken.
+        with self._database.transaction():
+            records.require_unlocked(self._database, ref)
+            if records.text_of(self._database, ref) == new:
                 records.change(self._database, ref, text, self._clock())
                 return Stored(ref, Nodes() if self.queue and queue.is_waiting(self._database, ref) else None)
-        records.require_unlocked(self._database, ref)
         (found,) = self._vectors([text])
         with self._database.transaction():
             records.change(self._database, ref, text, self._clock())
             if found.vector is not None and found.model is not None:
-                records.set_vector(self._database, ref, records.Text(text.encode()), found.vector, found.model)
+                records.set_vector(self._database, ref, new, found.vector, found.model)
             return Stored(ref, self._queue_nodes(ref, found.report))
 
     def delete(self, ref: Ref) -> None:

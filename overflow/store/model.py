@@ -6,6 +6,7 @@ and never reads the store. Overflow Tree, section 2: unknown is not "fits"; issu
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import TypeVar
 
 import numpy as np
@@ -42,6 +43,7 @@ class Shape:
 class Model:
     """An embedder whose identity is kept until `refresh`; '' is the name of a model that states none.
 
+    Several threads may use it. What a call learnt before it asked stays true of that call, whatever another learns.
     An answer to /embed does not carry the identity. `embed_named` asks for it again when an answer's shape is another
     than the last one's; reads, repair, drain and every build ask in any case. What a write cannot see is a model that
     took the place of one with equal dimensions and window since the name was last learnt: until it is learnt again, the
@@ -50,6 +52,8 @@ class Model:
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
+        # Guards the next two, and is never held while the embedder is asked.
+        self._lock = Lock()
         self._name: str | None = None
         self._seen: Shape | None = None
 
@@ -60,16 +64,17 @@ class Model:
 
     def refresh(self) -> None:
         """Ask for the identity now: the server may run another model than before, or none that answers."""
-        try:
-            self._name = self._embedder.identity() or ""
-        except UnavailableError:
-            self._name = None
+        self._learn()
 
     def name(self) -> str:
         """The identity vectors are stored under; raises UnavailableError when it cannot be learnt now."""
-        if self._name is None:
-            self._name = self._embedder.identity() or ""
-        return self._name
+        with self._lock:
+            name = self._name
+        if name is None:
+            name = self._embedder.identity() or ""
+            with self._lock:
+                self._name = name
+        return name
 
     def known_name(self) -> str | None:
         """`name`, or None when it cannot be learnt now."""
@@ -80,7 +85,8 @@ class Model:
 
     def is_still(self, name: str) -> bool:
         """Whether `name` is the identity as last learnt; asks nobody."""
-        return self._name == name
+        with self._lock:
+            return self._name == name
 
     def shape(self) -> Shape:
         """The shape as it is now, asked with one text; None of it is known when the server is away."""
@@ -98,11 +104,12 @@ class Model:
         name = self.known_name()
         if name is None:
             return None, [UnavailableError("the model's identity cannot be learnt now")] * len(texts)
-        seen = self._seen
+        with self._lock:
+            seen = self._seen
         answers = self.embed_each(texts)
-        if seen not in (None, self._seen):
-            self.refresh()
-        return self._name, answers
+        if seen is not None and any(isinstance(each, Embedding) and _shape_of(each) != seen for each in answers):
+            return self._learn(), answers
+        return name, answers
 
     def embed_now(self, text: str) -> tuple[str, Embedding] | None:
         """The text's vector with the name of the model that made it; None when either cannot be had now.
@@ -129,6 +136,16 @@ class Model:
         """The report of each text, None where tokens are unknown, or why it has none."""
         return _each(self._measure, texts)
 
+    def _learn(self) -> str | None:
+        """The identity as it is stated now, kept; None when it cannot be learnt."""
+        try:
+            name = self._embedder.identity() or ""
+        except UnavailableError:
+            name = None
+        with self._lock:
+            self._name = name
+        return name
+
     def _window(self) -> int | None:
         (report,) = self.measure_each([_PROBE])
         return report.window if isinstance(report, TokenReport) else None
@@ -138,11 +155,16 @@ class Model:
         answers = [_checked(row, report) for row, report in zip(embedded.vectors, embedded.reports, strict=True)]
         for answer in answers:
             if isinstance(answer, Embedding):
-                self._seen = Shape(len(answer.vector), None if answer.report is None else answer.report.window)
+                with self._lock:
+                    self._seen = _shape_of(answer)
         return answers
 
     def _measure(self, texts: Sequence[str]) -> list[TokenReport | HarnessError | None]:
         return [_checked_report(report) for report in self._embedder.measure(texts)]
+
+
+def _shape_of(answer: Embedding) -> Shape:
+    return Shape(len(answer.vector), None if answer.report is None else answer.report.window)
 
 
 def _checked(vector: Vectors, report: TokenReport | None) -> Embedding | HarnessError:

@@ -1,5 +1,8 @@
 """A server that changes under one name, or answers what cannot be stored: found, mended, and never in the way."""
 
+import sqlite3
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,22 +28,22 @@ class Changing(TinyEmbedder):
     count: int | None = None
     fill: float | None = None
 
-    def embed(self, texts):
+    def embed(self, texts: Sequence[str]) -> Embedded:
         embedded = super().embed(texts)
         size = self.later if len(self.embedded) >= self.at else self.dimensions
         rows = embedded.vectors[:, :size] if self.fill is None else np.full((len(texts), size), self.fill, np.float32)
         return Embedded(np.ascontiguousarray(rows), self._counted(embedded.reports))
 
-    def measure(self, texts):
+    def measure(self, texts: Sequence[str]) -> list[TokenReport | None]:
         return self._counted(super().measure(texts))
 
-    def _counted(self, reports):
+    def _counted(self, reports: list[TokenReport | None]) -> list[TokenReport | None]:
         if self.count is None:
             return reports
-        return [TokenReport(self.count, report.window, True, 3) for report in reports]
+        return [None if each is None else TokenReport(self.count, each.window, True, 3) for each in reports]
 
 
-def _sizes(raw):
+def _sizes(raw: sqlite3.Connection) -> list[tuple[int]]:
     return raw.execute(
         "SELECT length(embedding) FROM record_nodes UNION SELECT length(embedding) FROM records WHERE embedding NOTNULL"
     ).fetchall()
@@ -120,6 +123,25 @@ def test_a_model_of_another_shape_gives_its_own_name_to_what_is_stored(bench: Be
     assert [name for (name,) in raw.execute(names)] == ["tiny-1", "tiny-1", "tiny-1", "tiny-2"]
     assert asked[4:] == ["embed", "identity"]
     assert store.check_health().findings["missing_vectors"] == tuple(Ref("mem", number) for number in (1, 2, 3))
+
+
+def test_a_vector_keeps_the_name_it_was_asked_under(bench: Bench) -> None:
+    """Another thread learns a new name while a text is embedded: the answer on its way is the older model's."""
+    store, raw = bench.open(), bench.raw()
+    store.store("first", Scope())
+
+    def renamed(what: str, _texts: Sequence[str]) -> None:
+        if what == "embed":
+            bench.embedder.before = lambda *_: None
+            bench.embedder.name = "tiny-2"
+            other = threading.Thread(target=store.refresh_model)
+            other.start()
+            other.join()
+
+    bench.embedder.before = renamed
+    second = store.store("second", Scope()).ref
+    assert raw.execute("SELECT embedding_model FROM memories WHERE id = 2").fetchall() == [("tiny-1",)]
+    assert second in store.check_health().findings["missing_vectors"]
 
 
 @pytest.mark.parametrize("look", ["check_health", "drain", "repair"])

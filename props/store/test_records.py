@@ -1,12 +1,16 @@
 """Writes: what is stored, what a write answers, what it refuses, and that it asks the embedding server once."""
 
+import sqlite3
+from contextlib import closing
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overflow.errors import InputError
-from overflow.store import Nodes, Ref, Scope
+from overflow.store import Health, Nodes, Ref, Scope
 from overflow.store.errors import LockedRecordError, UnknownRecordError
 from overflow.store.records import LENGTH_LIMIT
 from props.store.conftest import Bench, on_a_bench
@@ -146,6 +150,29 @@ def test_an_update_replaces_text_and_vector_and_queues_anew(bench: Bench) -> Non
     assert np.array_equal(vector, bench.embedder.vectors([head])[0])
     store.drain()
     assert bench.texts_of_nodes(raw) == OTHER
+
+
+@pytest.mark.parametrize("meanwhile", [OTHER, "another"])
+def test_the_same_text_again_is_none_when_the_record_changes_meanwhile(bench: Bench, meanwhile: str) -> None:
+    """What another program writes before the lock is taken is replaced, vector and status with it."""
+    raw = sqlite3.connect(bench.path("a.db"), isolation_level=None, timeout=0)
+    armed = []
+
+    class Late(sqlite3.Connection):
+        def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+            if sql == "BEGIN IMMEDIATE" and armed:
+                armed.clear()
+                raw.execute("UPDATE memories SET content = ?", (meanwhile,))
+            return super().execute(sql, parameters)
+
+    with closing(raw):
+        store = bench.open(factory=Late)
+        ref = store.store(SHORT, Scope()).ref
+        armed.append(True)
+        assert store.update(ref, SHORT).nodes is None
+        assert armed == raw.execute("SELECT * FROM tasks").fetchall() == []
+        assert raw.execute("SELECT content, embedding NOTNULL FROM memories").fetchall() == [(SHORT, 1)]
+        assert store.check_health() == Health((), {})
 
 
 def test_a_locked_record_refuses_update_and_delete_and_gets_nodes(bench: Bench) -> None:
