@@ -27,7 +27,7 @@ Examples:
   overflow divide docs/ --window http://127.0.0.1:8401
       as the embedding server at that address counts
   cat notes.md | overflow divide - --window words@200 --json -
-      stdin, for a program to read
+      stdin, for a program to read; JSONL has a record a line here too
 """
 
 _WINDOWS = """
@@ -59,8 +59,9 @@ _WINDOWS += "".join(f"    {kind:16}{counts}\n" for kind, counts in SYNTHETIC.ite
 def divide(paths: Sequence[str], spec: str, name: str, json_path: str | None) -> int:
     """Divide texts into spans that each fit an embedding window.
 
-    A .jsonl file has a record a line, an object with a field `text`; any other file is one record. Offsets are code
-    points, ends exclusive. A record that cannot be divided stops no other.
+    A .jsonl file has a record a line, an object with a field `text`, and so has stdin when it begins with such a line;
+    anything else is one record. Offsets are code points, ends exclusive. A record that cannot be divided stops no
+    other.
     """
     from overflow.cli.outcomes import Told, exit_code, row
     from overflow.division.registry import divider

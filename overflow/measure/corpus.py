@@ -14,6 +14,10 @@ from pathlib import Path
 from overflow.errors import InputError
 from overflow.measure import stdlib_docs
 from overflow.measure.records import Record, read_records
+from overflow.nearest import did_you_mean
+
+#: How many bad sources one line names.
+_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +75,8 @@ BUILDERS: dict[str, Callable[[], Corpus]] = {"stdlib-docs": _stdlib_docs}
 def load(name: str) -> Corpus:
     """The corpus of that id; else the records of a file or a folder, as `read_records` reads them.
 
-    A record's id is its own, else its place in the folder. Raises InputError for a name that is neither, for the first
-    source that cannot be read, for a text that is empty, and for an id used twice.
+    A record's id is its own, else its place in the folder. Raises InputError for a name that is neither, for sources
+    that cannot be read and texts that are empty (all of them, in one line), and for an id used twice.
     """
     builder = BUILDERS.get(name)
     if builder is not None:
@@ -84,14 +88,24 @@ def load(name: str) -> Corpus:
     except OSError as error:
         raise InputError(f"cannot read {name}: {error.strerror}") from error
     if not is_there:
-        raise InputError(f"{name!r} is no corpus and no file; corpora: {', '.join(BUILDERS)}")
-    documents = tuple(_document(record, base) for record in read_records([name]))
+        near = did_you_mean(name, BUILDERS)
+        raise InputError(f"{name!r} is no corpus and no file; {near}corpora: {', '.join(BUILDERS)}")
+    documents: list[Document] = []
+    refused: list[str] = []
+    for record in read_records([name]):
+        try:
+            documents.append(_document(record, base))
+        except InputError as error:
+            refused.append(str(error))
+    if refused:
+        more = f"; and {len(refused) - _NAMED} more" if len(refused) > _NAMED else ""
+        raise InputError("; ".join(refused[:_NAMED]) + more)
     if not documents:
         raise InputError(f"{name} holds no record")
     twice = [identifier for identifier, uses in Counter(document.id for document in documents).items() if uses > 1]
     if twice:
         raise InputError(f"{name}: the id {twice[0]!r} is used by more than one record")
-    return Corpus(path.name, "und", name, "NOASSERTION", documents)
+    return Corpus(path.name, "und", name, "NOASSERTION", tuple(documents))
 
 
 def _document(record: Record | InputError, base: Path) -> Document:

@@ -4,6 +4,7 @@ A source that cannot be read is an error among the records and stops none of the
 for a byte order mark, which is no part of it. DESIGN.md, "Command line" (`overflow divide`, `--corpus`).
 """
 
+import codecs
 import json
 import os
 import sys
@@ -59,7 +60,20 @@ def _stdin() -> Iterator[Record | InputError]:
     except OSError as error:
         yield InputError(f"cannot read stdin: {error.strerror}")
         return
-    yield from _whole("-", data)
+    yield from _lines("-", data) if _begins_as_lines(data) else _whole("-", data)
+
+
+def _begins_as_lines(data: bytes) -> bool:
+    """Whether stdin, which has no suffix to tell, is JSONL: its first line alone says so, as a later one may be bad.
+
+    A text hardly ever begins with a JSON object that has a field `text`, and such a file can be named instead.
+    """
+    first = data.removeprefix(codecs.BOM_UTF8).lstrip().partition(b"\n")[0]
+    try:
+        row = json.loads(first.decode())
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(row, dict) and "text" in row
 
 
 def _folder(path: str) -> Iterator[Record | InputError]:

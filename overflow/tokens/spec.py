@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from overflow.errors import InputError
+from overflow.nearest import did_you_mean
 from overflow.tokens.report import TokenWindow
 
 EXAMPLES = (
@@ -63,21 +64,24 @@ def parse_window(spec: str) -> TokenWindow:
             return TokenizerFileWindow(path, _window(number, spec))
         return TokenizerFileWindow(spec.removeprefix("hf:"))
     kind, at, number = spec.partition("@")
-    if kind == "e5" and not at:
+    if kind == "e5":
         from overflow.tokens.e5 import E5Window
 
+        if at:
+            raise InputError(f"{spec!r}: e5 has a window of its own and takes no @N; examples: {EXAMPLES}")
         return E5Window()
     if kind == "wordllama":
         from overflow.tokens.wordllama import WordllamaWindow
 
         return WordllamaWindow(_window(number, spec)) if at else WordllamaWindow()
-    if kind in SYNTHETIC and at:
+    if kind in SYNTHETIC:
         from overflow.tokens.synthetic import SyntheticWindow
 
         # As the window names itself: `words@9+2` is 9 tokens, 2 of which are special ones.
         room, plus, special = number.partition("+")
         return SyntheticWindow(kind, _window(room, spec), special_tokens=_window(special, spec) if plus else 0)
-    raise InputError(f"{spec!r} names no window; examples: {EXAMPLES}")
+    near = did_you_mean(kind, ("e5", "wordllama", *SYNTHETIC))
+    raise InputError(f"{spec!r} names no window; {near}examples: {EXAMPLES}")
 
 
 def _window(number: str, spec: str) -> int:

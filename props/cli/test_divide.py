@@ -96,6 +96,24 @@ def test_stdin_is_one_record(run: Run) -> None:
     assert [(row["id"], row["length"]) for row in ended.rows()] == [("-", len(WORDS))]
 
 
+def test_stdin_that_begins_as_jsonl_has_a_record_a_line(run: Run) -> None:
+    """Its first line is an object with a `text`; a later line that is none is named, as in a file."""
+    lines = '\ufeff{"id": "first", "text": "a b"}\n\n{"text": 1}\n{"text": "c"}\n'
+    ended = run("divide", "-", "--window", "words@3", "--json", "-", stdin=lines.encode())
+    assert [(row["id"], row["length"]) for row in ended.rows()] == [("first", 3), ("-:4", 1)]
+    assert (ended.code, ended.errors) == (2, ["overflow: -:3: the field `text` is no string"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"a": 1}\n{"text": "b"}', "[1]", '{\n "text": "a"\n}', "words\n" + '{"text": "b"}', "", "[" * 99_999, "\xff"],
+)
+def test_any_other_stdin_is_one_text(run: Run, text: str) -> None:
+    """JSON too, when it does not begin as JSON lines do."""
+    ended = run("divide", "-", "--window", "bytes@3", "--json", "-", stdin=text.encode())
+    assert [(row["id"], row["length"]) for row in ended.rows()] == [("-", len(text))]
+
+
 def test_a_jsonl_file_has_a_record_a_line(run: Run) -> None:
     """A line's id is its own or the file and line; U+2028 inside a string ends no line, and blank lines are none."""
     lines = [
@@ -301,7 +319,9 @@ def test_a_text_with_a_nul_is_a_text(run: Run) -> None:
         (["divide", "-", "--window", f"tei:http://{'n' * 70}.org"], 2, "is not an address"),
         (["check", "--corpus", "n" * 300, "--invariant", "4"], 2, "File name too long"),
         (["divide", "."], 2, "holds no file that ends in .txt, .md, .jsonl"),
-        (["divide", ".", "--window", "nonsense"], 2, "'nonsense' names no window"),
+        (["divide", ".", "--window", "nonsense"], 2, "'nonsense' names no window; examples"),
+        (["divide", ".", "--window", "word@40"], 2, "'word@40' names no window; did you mean words? examples"),
+        (["divide", ".", "--window", "e5@100"], 2, "'e5@100': e5 has a window of its own and takes no @N"),
         (["divide", ".", "--divider", "nonsense"], 2, "no divider is called 'nonsense'; there are reference"),
         (["divide", ".", "--nonsense"], 2, "--nonsense"),
         (["divide", "-", "--window", "words@3", "--json", "missing/out.json"], 2, "cannot write missing/out.json"),

@@ -195,6 +195,28 @@ def test_a_file_that_is_no_corpus_is_one_clear_line(tmp_path: Path, name: str, c
     assert "\n" not in str(caught.value)
 
 
+def test_every_bad_source_of_a_folder_is_named(tmp_path: Path) -> None:
+    """In one line, as `overflow divide` names each; ten of them, and how many more there are."""
+    (tmp_path / "a.txt").write_bytes(b"\xff")
+    (tmp_path / "b.md").write_bytes(b"")
+    (tmp_path / "c.jsonl").write_text('{"text": "good"}\n' + "bad\n" * 10, encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        load(str(tmp_path))
+    said = str(caught.value).split("; ")
+    assert said[0].endswith("a.txt is not UTF-8 text: byte 0xff at offset 0")
+    assert said[1].endswith("b.md: the text is empty")
+    assert ["not JSON" in each for each in said] == [False, False, *[True] * 8, False]
+    assert said[-1] == "and 2 more"
+
+
+def test_a_misspelt_corpus_is_told_its_name() -> None:
+    """The nearest corpus is named, and none where none is near."""
+    with pytest.raises(InputError, match="'stdlib-doc' is no corpus and no file; did you mean stdlib-docs"):
+        load("stdlib-doc")
+    with pytest.raises(InputError, match="'nowhere' is no corpus and no file; corpora"):
+        load("nowhere")
+
+
 def test_what_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
     """Neither a corpus nor a file; an empty folder; a subset of nothing."""
     with pytest.raises(InputError, match="'nowhere' is no corpus and no file; corpora: stdlib-docs"):
