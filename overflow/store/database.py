@@ -1,7 +1,8 @@
 """One SQLite connection of a store: opened for several threads, with transactions and named errors.
 
-It knows no table and never holds a lock while anything else than SQL runs. Issue 2, "Bad input"; Overflow Tree,
-section 3 (the write lock).
+It knows no table. Each call holds the connection's lock for its SQL alone; a block (`transaction`, `snapshot`) and a
+`stream` hold it to their end, because a connection has one moment that all of its reads are of. Issue 2, "Bad input";
+Overflow Tree, section 3 (the write lock).
 """
 
 import sqlite3
@@ -58,7 +59,7 @@ class Database:
         return rows[0] if rows else None
 
     def stream(self, sql: str, parameters: Parameters = ()) -> Iterator[Row]:
-        """The rows of one statement, a few at a time, of one moment; nothing may write through this until the end."""
+        """The rows of one statement, a few at a time, of one moment; other threads wait for the end of it."""
         with self._lock, named_errors(self.path), closing(self._connection.execute(sql, parameters)) as cursor:
             while rows := cursor.fetchmany(_BATCH):
                 yield from rows
@@ -72,6 +73,17 @@ class Database:
     def transaction(self) -> Iterator[None]:
         """Hold the write lock: all of what the block writes is kept, or nothing of it."""
         return self._between("BEGIN IMMEDIATE")
+
+    @contextmanager
+    def transaction_now(self) -> Iterator[None]:
+        """`transaction`, which raises StoreBusyError at once while another connection has the write lock."""
+        with self._lock:
+            self.write("PRAGMA busy_timeout = 0")
+            try:
+                with self.transaction():
+                    yield
+            finally:
+                self.write(f"PRAGMA busy_timeout = {round(1000 * BUSY_TIMEOUT)}")
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:

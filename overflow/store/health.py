@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from overflow.store import failures, node_set, schema
 from overflow.store.database import Database
-from overflow.store.errors import DamagedStoreError, ReadOnlyStoreError
+from overflow.store.errors import DamagedStoreError, ReadOnlyStoreError, StoreBusyError
 from overflow.store.model import Model, Shape
 from overflow.store.node_set import Verdict, verdict
 from overflow.store.records import Ref, Text, is_time, refs_of
@@ -94,7 +94,11 @@ class Examination:
 
 
 def examine(database: Database, model: Model) -> Examination:
-    """One health check. A server that is away makes tokens unknown, and no error."""
+    """One health check. A server that is away makes tokens unknown, and no error.
+
+    While another connection writes, or the file cannot be written, it does not look for an index that contradicts
+    itself: SQLite answers that to a writer alone. Everything else is looked at without waiting for anyone.
+    """
     model.refresh()
     scan = _Scan(model, model.known_name(), model.shape())
     if schema.missing_tables(database):
@@ -103,14 +107,17 @@ def examine(database: Database, model: Model) -> Examination:
         scan.record(database, Ref(kind, identifier))
     scan.measure()
     orphans = refs_of(database.rows(ORPHANS))
-    is_damaged = _index_is_damaged(database)
     undividable = {ref for ref in failures.undividable(database) if ref in scan.missing}
     scan.add(
         "undividable", *sorted(undividable | {ref for ref in scan.missing if scan.reports[ref].window_end_char == 0})
     )
     scan.add("orphan_rows", *orphans)
+    is_damaged = any(_is_damaged(database, check) for check in _CHECK_INDEX)
     if not is_damaged:
-        scan.add("stale_index", *refs_of(database.rows(_STALE_INDEX)))
+        try:
+            scan.add("stale_index", *refs_of(database.rows(_STALE_INDEX)))
+        except DamagedStoreError:
+            is_damaged = True
     findings = {kind: tuple(scan.findings[kind]) for kind in FINDINGS if kind in scan.findings}
     if is_damaged:
         findings["damaged_index"] = ()
@@ -119,17 +126,17 @@ def examine(database: Database, model: Model) -> Examination:
     return scan.examination(findings)
 
 
-def _index_is_damaged(database: Database) -> bool:
+def _is_damaged(database: Database, check: str) -> bool:
     """Whether a lexical index contradicts itself, as FTS5 says; False where that cannot be asked."""
     try:
-        # FTS5 takes the question as an INSERT, which changes nothing and needs the write lock all the same.
-        with database.transaction():
-            for statement in _CHECK_INDEX:
-                database.write(statement)
+        # FTS5 takes the question as an INSERT, which changes nothing and needs the write lock all the same. One
+        # transaction an index, so that writers get a turn between the two.
+        with database.transaction_now():
+            database.write(check)
     except DamagedStoreError:
         return True
-    except ReadOnlyStoreError:
-        pass
+    except (ReadOnlyStoreError, StoreBusyError):
+        return False
     return False
 
 

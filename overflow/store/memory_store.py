@@ -16,7 +16,7 @@ from overflow.embedding.embedder import Embedder
 from overflow.store import queue, reconstruct, records, repair, schema, search, transfer
 from overflow.store.database import Database, Factory
 from overflow.store.health import Health, examine
-from overflow.store.model import Embedding, Model
+from overflow.store.model import Embedding, Model, Shape
 from overflow.store.reconstruct import Item, Quote
 from overflow.store.records import Kind, NewRecord, Ref, Scope
 from overflow.store.repair import Repaired
@@ -161,10 +161,7 @@ class MemoryStore:
 
     def contents(self, ref: Ref, scope: Scope, node: int | None = None) -> str | None:
         """A record's text, or one node's; None when `scope` does not hold it, or it has no such node now."""
-        if node is not None:
-            self._model.refresh()
-        model = None if node is None else self._model.known_name()
-        return reconstruct.contents(self._database, ref, scope, node, model)
+        return reconstruct.contents(self._database, ref, scope, node, self._model_now)
 
     def export(self, path: str) -> None:
         """Write every record to a file of JSON lines, without nodes."""
@@ -221,6 +218,10 @@ class MemoryStore:
             else _Vector(None if name is None else pack(answer.vector), name, answer.report)
             for answer in answers
         ]
+
+    def _model_now(self) -> tuple[str | None, Shape]:
+        self._model.refresh()
+        return self._model.known_name(), self._model.shape()
 
     def _query(self, query: str) -> QueryVector | None:
         require_unicode([query])

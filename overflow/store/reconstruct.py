@@ -3,10 +3,12 @@
 It selects nothing: records come from recall, in its order and with its scores. Overflow Tree, sections 3 and 6.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from overflow.store import node_set
 from overflow.store.database import Database
+from overflow.store.model import Shape
 from overflow.store.node_set import NodeRow, Verdict, verdict
 from overflow.store.records import Ref, Scope, Text, text_in_scope
 from overflow.store.search import Hit, QueryVector
@@ -56,23 +58,32 @@ def quote(database: Database, ref: Ref, query: QueryVector | None, scope: Scope)
     return Quote(ref, node.start, node.end, value[node.start : node.end], node.index)
 
 
-def contents(database: Database, ref: Ref, scope: Scope, node: int | None, model: str | None) -> str | None:
-    """The record's text, or that of its node `node`; None when `scope` does not hold it, or it has no such node now."""
+def contents(
+    database: Database, ref: Ref, scope: Scope, node: int | None, model: Callable[[], tuple[str | None, Shape]]
+) -> str | None:
+    """The record's text, or that of its node `node`; None when `scope` does not hold it, or it has no such node now.
+
+    `model` gives the model's name and shape as they are now, and is called for a node alone.
+    """
     text = text_in_scope(database, ref, scope)
     if text is None or node is None:
         return None if text is None else text.value
-    found = node_set.read(database, ref)
-    if verdict(text, found, model=model, window=None) is not Verdict.CURRENT:
-        return None
-    return next((text.value[row.start : row.end] for row in found.rows if row.index == node), None)
+    rows = _current(database, ref, text, *model())
+    return next((text.value[row.start : row.end] for row in rows if row.index == node), None)
 
 
 def _most_relevant(database: Database, ref: Ref, text: Text, query: QueryVector) -> NodeRow | None:
     """The node nearest to the query, the lower index of equal ones; None when the node set is not current."""
+    rows = _current(database, ref, text, query.model, Shape(len(query.vector), query.window))
+    if not rows:
+        return None
+    scores = cosines(query.vector, unpack([row.embedding for row in rows if row.embedding is not None]))
+    return rows[scores.index(max(scores))]
+
+
+def _current(database: Database, ref: Ref, text: Text, model: str | None, shape: Shape) -> tuple[NodeRow, ...]:
+    """The record's nodes; none when they are not those of its text by the model as it is now."""
     found = node_set.read(database, ref)
     # By the length too: under one name there may be two models, whose vectors cannot be compared.
-    now = verdict(text, found, model=query.model, window=query.window, dimensions=len(query.vector))
-    if now is not Verdict.CURRENT:
-        return None
-    scores = cosines(query.vector, unpack([row.embedding for row in found.rows if row.embedding is not None]))
-    return found.rows[scores.index(max(scores))]
+    now = verdict(text, found, model=model, window=shape.window, dimensions=shape.dimensions)
+    return found.rows if now is Verdict.CURRENT else ()

@@ -1,12 +1,15 @@
 """Health names each kind of damage, and only what is damaged; repair mends it, bounded, and touches nothing else."""
 
+import sqlite3
+from typing import Any
+
 import pytest
 
 from overflow.store import Health, Ref, Scope
 from overflow.store.health import FINDINGS
 from overflow.store.repair import RUN_LIMIT
 from overflow.tokens.synthetic import SyntheticWindow
-from props.store.conftest import Bench
+from props.store.conftest import Bench, Unsynced
 
 LONG = "one two three four five six seven eight nine. "
 SAME_LENGTH = "One two three four five six seven eight nine. "
@@ -229,6 +232,7 @@ def test_a_window_that_grew_or_shrank_is_found_without_another_name(bench: Bench
     health = store.check_health()
     assert health == Health((long,), {"other_window": (short, long), "needless_nodes": (short,)})
     assert store.quote(long, "nine", Scope()).node is None, "nodes cut against another window are not quoted"
+    assert store.contents(long, Scope(), 0) is None, "and not read either"
     repaired = store.repair()
     assert (repaired.built, repaired.removed) == (1, 1)
     assert store.check_health() == CALM
@@ -336,6 +340,38 @@ def test_a_record_changed_while_repair_builds_is_left_to_the_next_run(bench: Ben
     assert store.check_health().missing_nodes == (ref,)
     assert store.repair().built == 1
     assert bench.texts_of_nodes(raw) == SAME_LENGTH
+
+
+@pytest.mark.parametrize("damage", ["a node deleted", "an index emptied inside", "an index without its structure"])
+def test_a_check_waits_for_no_writer(bench: Bench, damage: str) -> None:
+    """It is a read: what takes the write lock to be seen is left out while another has it, the rest is named."""
+    sql, expected, _ = DAMAGE[damage]
+    store, raw = bench.open(), bench.raw()
+    store.store(LONG, Scope())
+    store.drain()
+    raw.execute(sql)
+    raw.execute("BEGIN IMMEDIATE")
+    assert set(store.check_health().findings) | {"damaged_index"} == expected | {"damaged_index"}
+    raw.execute("COMMIT")
+    assert set(store.check_health().findings) == expected
+
+
+def test_a_check_holds_the_write_lock_for_one_index_at_a_time(bench: Bench) -> None:
+    """Writers get a turn between two of its questions."""
+    statements: list[str] = []
+
+    class Traced(Unsynced):
+        def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+            statements.append(sql)
+            return super().execute(sql, parameters)
+
+    store = bench.open(factory=Traced)
+    statements.clear()
+    assert store.check_health() == CALM
+    begun = [at for at, sql in enumerate(statements) if sql == "BEGIN IMMEDIATE"]
+    held = [statements[at : statements.index("COMMIT", at)] for at in begun]
+    asked = [[sql for sql in each if "integrity-check" in sql] for each in held]
+    assert [len(each) for each in asked] == [1, 1]
 
 
 def test_repair_takes_no_nodes_that_were_built_anew_while_it_looked(bench: Bench) -> None:
