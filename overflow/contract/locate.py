@@ -23,9 +23,12 @@ def subject_maker(spec: str) -> Callable[[], Subject]:
     module_name, _, class_name = spec.partition(":")
     if not all(part.isidentifier() for part in [*module_name.split("."), class_name]):
         raise InputError(f"{spec!r} names no class; write module:Class")
-    kind = getattr(_module(module_name), class_name, None)
+    module = _module(module_name)
+    kind = getattr(module, class_name, None)
     if not isinstance(kind, type):
-        raise InputError(f"the module {module_name!r} has no class {class_name!r}")
+        # A file of the current directory may have lost to an installed module of its name.
+        file = getattr(module, "__file__", None) or "no file: it is built in"
+        raise InputError(f"the module {module_name!r} has no class {class_name!r}; it was imported from {file}")
     for method in ("open", "close"):
         if not callable(getattr(kind, method, None)):
             raise InputError(f"{spec} is no subject: it has no method {method!r}")

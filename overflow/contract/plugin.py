@@ -1,10 +1,19 @@
 """The pytest plugin: `pytest --pyargs overflow.contract --overflow-subject module:Class` runs the contract on it.
 
 It is loaded by every pytest run of an environment that has this package, so it imports nothing heavy and does nothing
-until its option is given.
+until the contract is asked for.
 """
 
+import argparse
+from typing import TYPE_CHECKING
+
 import pytest
+
+from overflow.contract.signals import TIMEOUT
+from overflow.errors import HarnessError
+
+if TYPE_CHECKING:
+    from overflow.contract.runner import Runner
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -16,6 +25,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--overflow-profile", default="quick", choices=("quick", "ci", "deep"), help="how hard to look")
     group.addoption("--overflow-seed", type=int, default=0, help="the seed of the generated examples")
+    group.addoption(
+        "--overflow-timeout",
+        type=_seconds,
+        default=round(TIMEOUT),
+        metavar="SECONDS",
+        help="how long one call of the subject may take",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -24,8 +40,33 @@ def pytest_configure(config: pytest.Config) -> None:
     Before collection, because under pytest-xdist that is done by workers, which can't end the session.
     """
     asked = config.option.pyargs and any(argument.startswith("overflow.contract") for argument in config.args)
-    if asked and config.getoption("--overflow-subject") is None:
+    if not asked or hasattr(config, "workerinput"):
+        return
+    if config.getoption("--overflow-subject") is None:
         raise pytest.UsageError(
             "the laws of overflow.contract need a subject: pass --overflow-subject module:Class, "
             "or --overflow-subject 'cmd:COMMAND LINE'"
         )
+    try:
+        with subject_runner(config):
+            pass  # It opens, and closes again.
+    except HarnessError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+def subject_runner(config: pytest.Config) -> "Runner":
+    """A run over the subject of --overflow-subject; raises InputError for one that cannot be found."""
+    from overflow.contract.locate import subject_maker
+    from overflow.contract.runner import Runner
+    from overflow.contract.stdio import command_maker
+    from overflow.embedding.wordllama import wordllama_vectors
+
+    spec: str = config.getoption("--overflow-subject")
+    maker = command_maker(spec.removeprefix("cmd:")) if spec.startswith("cmd:") else subject_maker(spec)
+    return Runner(maker, wordllama_vectors, timeout=config.getoption("--overflow-timeout"))
+
+
+def _seconds(given: str) -> int:
+    if not (given.isascii() and given.isdecimal() and 1 <= int(given) <= 86_400):
+        raise argparse.ArgumentTypeError(f"{given!r} is not a number of seconds from 1 to 86400")
+    return int(given)

@@ -1,18 +1,16 @@
 """The contract as pytest tests, one a law, for `pytest --pyargs overflow.contract --overflow-subject module:Class`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from rich.console import Console
 
 from overflow.contract.evidence import PROFILES
 from overflow.contract.laws import Law, all_laws
-from overflow.contract.locate import subject_maker
+from overflow.contract.plugin import subject_runner
 from overflow.contract.report import Rerun, explanations
 from overflow.contract.runner import Runner
-from overflow.contract.stdio import command_maker
-from overflow.contract.subject import Subject
-from overflow.embedding.wordllama import wordllama_vectors
+from overflow.contract.signals import TIMEOUT
 from overflow.errors import HarnessError
 
 
@@ -20,14 +18,10 @@ from overflow.errors import HarnessError
 def overflow_runner(request: pytest.FixtureRequest) -> Iterator[Runner]:
     """A run over the subject of --overflow-subject."""
     try:
-        with Runner(_maker(request.config.getoption("--overflow-subject") or ""), wordllama_vectors) as runner:
+        with subject_runner(request.config) as runner:
             yield runner
     except HarnessError as error:
         raise pytest.fail.Exception(str(error), pytrace=False) from None
-
-
-def _maker(spec: str) -> Callable[[], Subject]:
-    return command_maker(spec.removeprefix("cmd:")) if spec.startswith("cmd:") else subject_maker(spec)
 
 
 @pytest.mark.parametrize("law", all_laws(), ids=lambda law: f"{law.id}-{law.name.replace(' ', '-')}")
@@ -46,9 +40,14 @@ def test_law(law: Law, overflow_runner: Runner, request: pytest.FixtureRequest) 
 
 
 def _again(config: pytest.Config) -> list[str]:
-    options = {"--subject": "--overflow-subject", "--profile": "--overflow-profile", "--seed": "--overflow-seed"}
-    return [
-        "overflow",
-        "check",
-        *(word for name, ours in options.items() for word in (name, str(config.getoption(ours)))),
-    ]
+    """The command that checks the same in the same way."""
+    options = {
+        "--subject": "--overflow-subject",
+        "--profile": "--overflow-profile",
+        "--seed": "--overflow-seed",
+        "--timeout": "--overflow-timeout",
+    }
+    given = {name: config.getoption(ours) for name, ours in options.items()}
+    if given["--timeout"] == TIMEOUT:
+        del given["--timeout"]
+    return ["overflow", "check", *(word for name, value in given.items() for word in (name, str(value)))]

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 SUBJECT = """
+import threading
+
 class Broken:
     name, version = "broken", "1"
     def open(self, directory, embedding_url): pass
@@ -15,6 +17,12 @@ class Broken:
     def store(self, text, scope): raise OSError("no room")
     def nodes(self, ref): return []
     def text(self, ref): return ""
+
+class Closed(Broken):
+    def open(self, directory, embedding_url): raise OSError("locked")
+
+class Stuck(Broken):
+    def store(self, text, scope): threading.Event().wait()
 """
 
 
@@ -35,14 +43,42 @@ def test_without_a_subject_one_line_says_what_to_pass(tmp_path: Path, workers: t
     assert "test_law" not in ran.stdout
 
 
-def test_a_subject_that_is_none_is_named_without_a_traceback(tmp_path: Path) -> None:
-    """The error of the law is the line that the command would print."""
-    ran = laws(tmp_path, "--overflow-subject", "mine:Missing", "-k", "4-")
+@pytest.mark.parametrize(
+    ("subject", "says"),
+    [
+        ("mine:Missing", "the module 'mine' has no class 'Missing'; it was imported from "),
+        ("mien:Broken", "there is no module 'mien', installed or in "),
+        ("mine", "'mine' names no class; write module:Class"),
+        ("mine:Closed", "the subject's open raised OSError: locked (mine.py:13, in open)"),
+        ("cmd:no-such-program", "cannot start `no-such-program`"),
+    ],
+)
+def test_a_subject_that_is_none_is_one_line(tmp_path: Path, subject: str, says: str) -> None:
+    """A usage error that says what the command would, and no law is run: not one error a law."""
+    ran = laws(tmp_path, "--overflow-subject", subject)
+    assert ran.returncode == 4
+    assert ran.stderr.strip().count("\n") == 0
+    assert says in ran.stderr
+    assert "test_law" not in ran.stdout
+
+
+@pytest.mark.parametrize("seconds", ["0", "1.5", "86401"])
+def test_a_time_limit_that_is_none_is_refused(tmp_path: Path, seconds: str) -> None:
+    """As the command refuses it, with the range."""
+    ran = laws(tmp_path, "--overflow-subject", "mine:Broken", f"--overflow-timeout={seconds}")
+    assert ran.returncode == 4
+    assert "is not a number of seconds from 1 to 86400" in ran.stderr
+
+
+def test_a_call_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
+    """`--overflow-timeout` bounds each call, and the command to see it again has it too."""
+    ran = laws(tmp_path, "--overflow-subject", "mine:Stuck", "--overflow-timeout", "1", "-k", "4-")
     assert ran.returncode == 1
-    assert "the module 'mine' has no class 'Missing'" in ran.stdout
-    assert "Traceback" not in ran.stdout
-    assert "During handling" not in ran.stdout
-    assert "InputError" not in ran.stdout
+    assert "store did not answer within 1 s" in ran.stdout
+    again = (
+        "again: overflow check --subject mine:Stuck --profile quick --seed 0 --timeout 1 --invariant 4 --corpus none"
+    )
+    assert again in ran.stdout.splitlines()
 
 
 def test_a_violated_law_says_how_to_see_it_again(tmp_path: Path) -> None:

@@ -1,0 +1,24 @@
+"""Finding a class by `module:Class`: what was imported is said, when it is not what a person meant."""
+
+import string
+from pathlib import Path
+
+import pytest
+
+from overflow.contract.locate import subject_maker
+from overflow.errors import InputError
+
+
+def test_a_file_that_lost_to_an_installed_module_is_not_blamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`string.py` of the current directory is hidden by the standard library's: the error names the file imported."""
+    (tmp_path / "string.py").write_text("class Store: ...", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as caught:
+        subject_maker("string:Store")
+    assert str(caught.value).endswith(f"has no class 'Store'; it was imported from {string.__file__}")
+
+
+def test_a_module_without_a_file_is_told_as_such() -> None:
+    """What is built into the interpreter has none."""
+    with pytest.raises(InputError, match="'sys' has no class 'Store'; it was imported from no file: it is built in"):
+        subject_maker("sys:Store")
