@@ -23,10 +23,18 @@ LENGTH_LIMIT = 16_000
 
 @dataclass(frozen=True, slots=True, order=True)
 class Ref:
-    """A memory (`mem`) or an episode (`ep`) by its id. Order: kind, then id."""
+    """A memory (`mem`) or an episode (`ep`) by its id. Order: kind, then id.
+
+    Raises UnknownRecordError for an id that no record can have: SQLite's are of 64 bits.
+    """
 
     kind: Kind
     id: int
+
+    def __post_init__(self) -> None:
+        # Of a row edited by hand it may be anything else.
+        if isinstance(self.id, int) and not -(2**63) <= self.id < 2**63:
+            raise UnknownRecordError(f"there is no {self.kind} {self.id}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from text the export already carries, and an import rebuilds them".
 
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from overflow.errors import InputError
 from overflow.store.database import Database
 from overflow.store.errors import StoreInputError
 from overflow.store.records import Kind, Scope, accepted, is_time
+from overflow.tokens.regular_file import read_regular
 
 _RECORDS = (
     "SELECT kind, CAST(agent AS BLOB), CAST(project AS BLOB), CAST(channel AS BLOB), CAST(text AS BLOB), locked,"
@@ -43,17 +44,17 @@ def export(database: Database, path: str) -> None:
     Raises InputError when the file cannot be written; an older file at `path` then stays.
     """
     target = Path(path)
+    # In the same directory, so that it can be renamed. Not by mkstemp: nobody else could read its file.
+    aside = target.parent / f".{target.name}.{secrets.token_hex(8)}"
     try:
-        # In the same directory, so that it can be renamed.
-        handle, aside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
+        with aside.open("xb") as file:
+            try:
                 file.writelines(_lines(database))
                 file.flush()
                 os.fsync(file.fileno())
-            Path(aside).replace(target)
-        finally:
-            Path(aside).unlink(missing_ok=True)
+                aside.replace(target)
+            finally:
+                aside.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"cannot write the export {path}: {error.strerror}") from error
 
@@ -64,7 +65,7 @@ def parse(path: str) -> list[Imported]:
     Raises StoreInputError, with its number, for a line that is none of an export's.
     """
     try:
-        content = Path(path).read_bytes()
+        content = read_regular(Path(path))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
     found = []

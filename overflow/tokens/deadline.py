@@ -1,7 +1,8 @@
 """HTTP transports to which a time-out is a moment and not a length of time, so that it bounds a whole request.
 
 httpx starts its time-outs anew at each read: a server that sends a byte now and then would hold a client for ever. Here
-`timeout=T` says that connecting, sending and every read are to be over when the clock shows T. Nothing else changes.
+`timeout=T` says that connecting, sending and every read are to be over when the clock shows T. Nothing else changes. An
+httpx whose connections this cannot reach is refused: it would take the moment for a length of time, and wait for ever.
 """
 
 import ssl
@@ -11,6 +12,7 @@ from typing import Any
 import httpcore
 import httpx
 
+from overflow.errors import UnavailableError
 from overflow.tokens.endpoint import Clock
 
 #: As httpx has them; times in seconds.
@@ -20,18 +22,28 @@ _SocketOptions = Iterable[Any] | None
 
 
 def transport(tls: ssl.SSLContext | None, clock: Clock) -> httpx.HTTPTransport:
-    """For an httpx.Client whose time-outs are moments of `clock`."""
+    """For an httpx.Client whose time-outs are moments of `clock`; raises UnavailableError where httpx is another."""
     made = httpx.HTTPTransport(verify=False, trust_env=False)
+    _require_pool(made, httpcore.ConnectionPool)
     # A network backend is given to the pool alone, and httpx hands none down to it.
     made._pool = httpcore.ConnectionPool(ssl_context=tls, network_backend=_Backend(clock), **_LIMITS)
     return made
 
 
 def async_transport(tls: ssl.SSLContext | None, clock: Clock) -> httpx.AsyncHTTPTransport:
-    """For an httpx.AsyncClient whose time-outs are moments of `clock`."""
+    """`transport` for an httpx.AsyncClient."""
     made = httpx.AsyncHTTPTransport(verify=False, trust_env=False)
+    _require_pool(made, httpcore.AsyncConnectionPool)
     made._pool = httpcore.AsyncConnectionPool(ssl_context=tls, network_backend=_AsyncBackend(clock), **_LIMITS)
     return made
+
+
+def _require_pool(made: object, kind: type) -> None:
+    """Raise UnavailableError unless the pool of connections is where httpx 0.27 and 0.28 have it."""
+    if not isinstance(getattr(made, "_pool", None), kind):
+        raise UnavailableError(
+            f"httpx {httpx.__version__} keeps its connections where a time-out cannot be set; install httpx 0.28"
+        )
 
 
 def _left(moment: float | None, clock: Clock) -> float:

@@ -206,6 +206,22 @@ def test_a_record_that_is_not_there_is_named(bench: Bench) -> None:
             missing()
 
 
+@pytest.mark.parametrize("identifier", [2**63, -(2**63) - 1, 10**30])
+def test_an_id_that_no_record_can_have_is_named(bench: Bench, identifier: int) -> None:
+    """SQLite's ids are of 64 bits; a larger one is unknown, and no error of its own. The outermost ones are ids."""
+    store = bench.open()
+    for missing in (
+        lambda: store.update(Ref("mem", identifier), SHORT),
+        lambda: store.delete(Ref("mem", identifier)),
+        lambda: store.lock(Ref("mem", identifier), True),
+        lambda: store.contents(Ref("mem", identifier), Scope()),
+        lambda: store.quote(Ref("mem", identifier), SHORT, Scope()),
+    ):
+        with pytest.raises(UnknownRecordError, match=f"there is no mem {identifier}"):
+            missing()
+    assert [store.contents(Ref("mem", edge), Scope()) for edge in (2**63 - 1, -(2**63))] == [None, None]
+
+
 def test_an_update_and_a_delete_meanwhile_leave_nothing_behind(bench: Bench) -> None:
     """The record goes while its new text is being embedded: the update fails, and nothing is stored."""
     store, raw = bench.open(), bench.raw()

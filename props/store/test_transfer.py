@@ -1,6 +1,8 @@
 """Export and import: whole or not at all, without nodes, and the same records again."""
 
 import json
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -133,6 +135,25 @@ def test_a_file_that_cannot_be_read_is_named(bench: Bench) -> None:
     """One line with the path and the system's reason."""
     with pytest.raises(InputError, match=r"cannot read .*missing\.jsonl: No such file"):
         bench.open().import_(bench.path("missing.jsonl"))
+
+
+def test_an_import_from_a_pipe_is_refused(bench: Bench) -> None:
+    """Without a writer it would wait for ever."""
+    os.mkfifo(bench.path("pipe.jsonl"))
+    with pytest.raises(InputError, match=r"cannot read .*pipe\.jsonl: not a regular file"):
+        bench.open().import_(bench.path("pipe.jsonl"))
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o027, 0o077])
+def test_an_export_may_be_read_as_any_new_file(bench: Bench, mask: int) -> None:
+    """The mask of the process decides who may read it, and not how it came to be written whole."""
+    store, target = bench.open(), Path(bench.path("out.jsonl"))
+    before = os.umask(mask)
+    try:
+        store.export(str(target))
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o666 & ~mask
 
 
 def test_an_unreadable_row_is_exported_as_it_is_read(bench: Bench) -> None:
