@@ -13,10 +13,9 @@ import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from overflow.contract.scenario import LENGTH_LIMIT
 from overflow.errors import InputError
 
-#: The longest record, in code points: the limit of the store (Overflow Tree, section 7).
-LENGTH_LIMIT = 16_000
 #: How many docstrings follow the topics: the longest ones, because most docstrings are a line.
 DOCSTRINGS = 120
 

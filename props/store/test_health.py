@@ -1,15 +1,17 @@
 """Health names each kind of damage, and only what is damaged; repair mends it, bounded, and touches nothing else."""
 
 import sqlite3
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from overflow.store import Health, Ref, Scope
 from overflow.store.health import FINDINGS
 from overflow.store.repair import RUN_LIMIT
 from overflow.tokens.synthetic import SyntheticWindow
-from props.store.conftest import Bench, Unsynced
+from props.store.conftest import DIMENSIONS, Bench, Unsynced
 
 LONG = "one two three four five six seven eight nine. "
 SAME_LENGTH = "One two three four five six seven eight nine. "
@@ -148,7 +150,7 @@ DAMAGE = {
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_each_kind_of_damage_is_named_and_mended(bench: Bench, damage) -> None:
     """What no trigger saw is found by its name; one repair mends it; no other record's rows change."""
-    sql, expected, missing = DAMAGE[damage]
+    _, expected, missing = DAMAGE[damage]
     store, raw = bench.open(), bench.raw()
     for put in (store.store, store.archive_episode):
         for text in (LONG, "short one"):
@@ -158,10 +160,7 @@ def test_each_kind_of_damage_is_named_and_mended(bench: Bench, damage) -> None:
     others = _others(raw)
     texts = raw.execute("SELECT kind, id, text, locked, updated_at FROM records WHERE NOT (kind = 'mem' AND id = 1)")
     before = texts.fetchall()
-    if "missing_triggers" in expected:
-        for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-            raw.execute(f"DROP TRIGGER {name}")
-    raw.execute(sql)
+    _damage(raw, damage)
     health = store.check_health()
     assert set(health.findings) == expected
     affected = {ref for refs in health.findings.values() for ref in refs}
@@ -184,12 +183,57 @@ def test_each_kind_of_damage_is_named_and_mended(bench: Bench, damage) -> None:
     )
 
 
-def test_every_kind_of_finding_is_tested() -> None:
-    """FINDINGS has no kind that no test of this folder brings about."""
-    named = set().union(*(kinds for _, kinds, _ in DAMAGE.values()))
-    elsewhere = {"other_model", "other_window", "other_vectors", "unreadable_text", "unknown_tokens", "undividable"}
-    elsewhere |= {"empty_text", "odd_columns", "missing_tables"}
-    assert named | elsewhere == set(FINDINGS)
+#: What brings about the kinds of finding that are no damage of one record, or that no repair mends.
+OTHERWISE: dict[str, Callable[[Bench, sqlite3.Connection], object]] = {
+    "other_model": lambda bench, _: setattr(bench.embedder, "name", "tiny-2"),
+    "other_window": lambda bench, _: setattr(bench.embedder, "window", SyntheticWindow("words", 5)),
+    "other_vectors": lambda bench, _: setattr(
+        bench.embedder, "vectors", lambda texts: np.ones((len(texts), DIMENSIONS + 1), np.float32)
+    ),
+    "missing_tables": lambda _, raw: raw.execute("DROP TABLE tasks"),
+    "unreadable_text": lambda _, raw: raw.execute("UPDATE memories SET content = x'ff'"),
+    "empty_text": lambda _, raw: raw.execute("UPDATE memories SET content = ''"),
+    "odd_columns": lambda _, raw: raw.execute("UPDATE memories SET agent = x'00'"),
+    "unknown_tokens": lambda bench, raw: (
+        raw.execute("DELETE FROM record_nodes"),
+        setattr(bench.embedder, "window", bench.unknown),
+    ),
+    "undividable": lambda bench, raw: (
+        raw.execute("UPDATE memories SET content = '漢字'"),
+        setattr(bench.embedder, "window", SyntheticWindow("triples", 2)),
+    ),
+}
+#: Of each kind that damage brings about, one that does.
+BY_DAMAGE = {kind: damage for damage, (_, kinds, _) in DAMAGE.items() for kind in kinds}
+
+
+@pytest.mark.parametrize("kind", FINDINGS)
+def test_every_kind_of_finding_is_brought_about(bench: Bench, kind: str) -> None:
+    """FINDINGS has no kind that health never names; none of them is there before."""
+    store, raw = bench.open(), bench.raw()
+    for put in (store.store, store.archive_episode):
+        put(LONG, Scope())
+    store.drain()
+    assert store.check_health() == CALM
+    if kind in OTHERWISE:
+        OTHERWISE[kind](bench, raw)
+    else:
+        _damage(raw, BY_DAMAGE[kind])
+    assert kind in store.check_health().findings
+
+
+def test_no_kind_of_finding_is_unknown() -> None:
+    """What the two tables bring about is what FINDINGS lists, each kind in one of them."""
+    assert {*OTHERWISE, *BY_DAMAGE} == {*FINDINGS}
+    assert not OTHERWISE.keys() & BY_DAMAGE.keys()
+
+
+def _damage(raw: sqlite3.Connection, damage: str) -> None:
+    sql, expected, _ = DAMAGE[damage]
+    if "missing_triggers" in expected:
+        for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            raw.execute(f"DROP TRIGGER {name}")
+    raw.execute(sql)
 
 
 @pytest.mark.parametrize("value", [b"\xff\xfe" + LONG.encode(), b"caf\xe9 " * 6])
@@ -345,11 +389,11 @@ def test_a_record_changed_while_repair_builds_is_left_to_the_next_run(bench: Ben
 @pytest.mark.parametrize("damage", ["a node deleted", "an index emptied inside", "an index without its structure"])
 def test_a_check_waits_for_no_writer(bench: Bench, damage: str) -> None:
     """It is a read: what takes the write lock to be seen is left out while another has it, the rest is named."""
-    sql, expected, _ = DAMAGE[damage]
+    _, expected, _ = DAMAGE[damage]
     store, raw = bench.open(), bench.raw()
     store.store(LONG, Scope())
     store.drain()
-    raw.execute(sql)
+    _damage(raw, damage)
     raw.execute("BEGIN IMMEDIATE")
     assert set(store.check_health().findings) | {"damaged_index"} == expected | {"damaged_index"}
     raw.execute("COMMIT")
