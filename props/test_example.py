@@ -1,8 +1,11 @@
-"""The example that newcomers start from keeps the six invariants, and its divider does what the page says of it.
+"""The example that newcomers start from keeps the six invariants, its divider does what the page says of it, and the
+page's table of methods is that of the protocol.
 
 It knows the example as a user's subject alone. docs/subjects.md, docs/example/notes_sqlite.py.
 """
 
+import re
+import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -13,16 +16,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overflow.contract.evidence import Profile
-from overflow.contract.laws.law import LAWS
+from overflow.contract.laws import all_laws
 from overflow.contract.locate import subject_maker
 from overflow.contract.runner import Runner
 from overflow.contract.saboteurs import sabotaged
 from overflow.contract.strategies import long_texts, windows
+from overflow.contract.subject import CAPABILITIES
 from overflow.embedding.wordllama import wordllama_vectors
 from overflow.tokens.synthetic import SyntheticWindow
 
-EXAMPLE = Path(__file__).parent.parent / "docs" / "example"
+DOCS = Path(__file__).parent.parent / "docs"
+EXAMPLE = DOCS / "example"
+PAGE = (DOCS / "subjects.md").read_text(encoding="utf-8")
 FEW = Profile("few", 6, 0.5, 1)
+LAWS = {law.id: law for law in all_laws()}
 
 
 @pytest.fixture(scope="module")
@@ -106,3 +113,20 @@ def test_unknown_tokens_are_no_pieces(example: Any) -> None:
         reports = iter([*map(count, ("one two", "one")[:first_unknown]), None])
         assert example.divide("one two", lambda _, reports=reports: next(reports)) == []
     assert pieces(example, "one two", SyntheticWindow("words", 2)) == []
+
+
+def test_the_page_shows_the_examples_divider() -> None:
+    """Line by line."""
+    shown = re.search(r"^    def divide.*?\n\n(?=\S)", PAGE, re.DOTALL | re.MULTILINE)
+    assert shown is not None
+    assert textwrap.dedent(shown[0]).strip() in (EXAMPLE / "notes_sqlite.py").read_text(encoding="utf-8")
+
+
+def test_the_page_tells_every_method_and_the_laws_that_need_it() -> None:
+    """A row a capability, in the order of the protocol, with exactly the laws that require it."""
+    rows = re.findall(r"^\| `(\w+)\([^|]*\|[^|]*\| ([^|]*) \|", PAGE, re.MULTILINE)
+    assert [method for method, _ in rows] == list(CAPABILITIES)
+    for method, laws in rows:
+        named = set(re.findall(r"`([^`]+)`", laws))
+        told = set(LAWS) - named if laws.startswith("every law") else named
+        assert told == {law.id for law in LAWS.values() if method in law.requires}, method
