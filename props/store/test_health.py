@@ -1,7 +1,7 @@
 """Health names each kind of damage, and only what is damaged; repair mends it, bounded, and touches nothing else."""
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -148,7 +148,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_each_kind_of_damage_is_named_and_mended(bench: Bench, damage) -> None:
+def test_each_kind_of_damage_is_named_and_mended(bench: Bench, damage: str) -> None:
     """What no trigger saw is found by its name; one repair mends it; no other record's rows change."""
     _, expected, missing = DAMAGE[damage]
     store, raw = bench.open(), bench.raw()
@@ -238,7 +238,9 @@ def _damage(raw: sqlite3.Connection, damage: str) -> None:
 
 @pytest.mark.parametrize("value", [b"\xff\xfe" + LONG.encode(), b"caf\xe9 " * 6])
 @pytest.mark.parametrize("as_text", [True, False])
-def test_an_unreadable_row_is_named_read_with_replacements_and_never_mended(bench: Bench, value, as_text) -> None:
+def test_an_unreadable_row_is_named_read_with_replacements_and_never_mended(
+    bench: Bench, value: bytes, as_text: bool
+) -> None:
     """Invariant 2: its nodes are those of the text as it is read; the row stays as it is, and so does the finding."""
     store, raw = bench.open(), bench.raw()
     bad, good = store.store("x", Scope()).ref, store.store(LONG, Scope()).ref
@@ -332,7 +334,7 @@ def test_one_run_builds_at_most_50_and_runs_converge(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("poisoned", [set(range(60)), set(range(0, 120, 2)), set(range(3, 113))])
-def test_records_that_always_fail_keep_no_other_out(bench: Bench, poisoned) -> None:
+def test_records_that_always_fail_keep_no_other_out(bench: Bench, poisoned: set[int]) -> None:
     """More failing records than one run takes, standing first: the others are built all the same."""
     store, raw = bench.open(queue=False), bench.raw()
     bench.embedder.window = SyntheticWindow("words", 2)
@@ -373,7 +375,7 @@ def test_a_record_changed_while_repair_builds_is_left_to_the_next_run(bench: Ben
     ref = store.store(LONG, Scope()).ref
     seen = []
 
-    def change(what, texts):
+    def change(what: str, texts: Sequence[str]) -> None:
         if what == "embed" and texts[0] in LONG and not seen:
             seen.append(what)
             raw.execute("UPDATE memories SET content = ?", (SAME_LENGTH,))
@@ -442,7 +444,7 @@ def test_no_lock_is_held_while_repair_divides_and_embeds(bench: Bench) -> None:
     raw.execute("PRAGMA busy_timeout = 0")
     asked = []
 
-    def write(what, _texts):
+    def write(what: str, _texts: Sequence[str]) -> None:
         raw.execute("INSERT INTO episodes (agent, summary) VALUES ('other', 'x')")
         asked.append(what)
 
@@ -454,7 +456,7 @@ def test_no_lock_is_held_while_repair_divides_and_embeds(bench: Bench) -> None:
     assert store.drain().built == 1
 
 
-def _others(raw):
+def _others(raw: sqlite3.Connection) -> list[tuple[Any, ...]]:
     return raw.execute(
         "SELECT * FROM record_nodes WHERE NOT (parent_kind = 'mem' AND parent_id IN (1, 2, 9, 'abc')"
         " OR parent_kind NOT IN ('mem', 'ep'))"

@@ -10,14 +10,16 @@ import shutil
 import signal
 import sqlite3
 import warnings
+from collections.abc import Callable
 from contextlib import closing
 from itertools import pairwise
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 from overflow.store import Health, MemoryStore, Scope
 from overflow.store.queue import LEASE
 from overflow.store.records import Text
-from props.store.conftest import Bench, Unsynced
+from props.store.conftest import Bench, TinyEmbedder, Unsynced
 
 LONG = "one two three four five six seven eight nine. "
 OTHER = "other words that run well past the window too. "
@@ -36,7 +38,7 @@ STATES = [
 ]
 
 
-def _live(store, embedder, file):
+def _live(store: MemoryStore, embedder: TinyEmbedder, file: Path) -> None:
     first = store.store(LONG, Scope()).ref
     episode = store.archive_episode(EPISODE, Scope()).ref
     short = store.store("short", Scope()).ref
@@ -52,13 +54,13 @@ def _live(store, embedder, file):
     store.drain()
 
 
-def _import_file(bench: Bench):
+def _import_file(bench: Bench) -> Path:
     file = bench.directory / "import.jsonl"
     file.write_text("".join(f'{{"kind": "mem", "agent": "agent", "text": "{text}"}}\n' for text in IMPORTED))
     return file
 
 
-def _before_statement(number, act):
+def _before_statement(number: int, act: Callable[[], object]) -> type[Any]:
     """A connection class that calls `act` in place of its `number`-th statement.
 
     It keeps how many there were, and which of them come after one that may have written.
@@ -68,7 +70,7 @@ def _before_statement(number, act):
         count = 0
         after_a_write: ClassVar = [1]
 
-        def execute(self, *arguments):
+        def execute(self, *arguments: Any) -> sqlite3.Cursor:
             Counting.count += 1
             if not arguments[0].startswith("SELECT"):
                 Counting.after_a_write.append(Counting.count + 1)
@@ -95,7 +97,7 @@ def test_a_kill_before_any_statement_leaves_a_sound_store(bench: Bench) -> None:
     assert reached == set(range(len(STATES)))
 
 
-def _killed_before(number, path, bench: Bench, file):
+def _killed_before(number: int, path: str, bench: Bench, file: Path) -> None:
     with warnings.catch_warnings():
         # Later Pythons warn of a fork beside the threads of a numeric library; the child uses none of them.
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -115,7 +117,7 @@ def test_an_error_before_any_statement_leaves_a_store_that_goes_on(bench: Bench)
     """The same with an error that the caller survives: the same store object mends itself."""
     file, embedder = _import_file(bench), bench.embedder
 
-    def fail():
+    def fail() -> None:
         raise MemoryError
 
     MemoryStore(bench.path("new.db"), embedder).close()
@@ -139,7 +141,7 @@ def test_an_error_before_any_statement_leaves_a_store_that_goes_on(bench: Bench)
     assert number > 150
 
 
-def _check(path, bench, number) -> int:
+def _check(path: str, bench: Bench, number: int) -> int:
     """Hold the database against the design; returns which of STATES it holds."""
     with closing(sqlite3.connect(path, isolation_level=None)) as raw:
         raw.execute("PRAGMA synchronous = OFF")
@@ -167,7 +169,7 @@ def _check(path, bench, number) -> int:
     return STATES.index(state)
 
 
-def _check_nodes(raw, kind, identifier, text, number):
+def _check_nodes(raw: sqlite3.Connection, kind: str, identifier: int, text: str, number: int) -> None:
     """A node set is whole or absent, with the digest of this text."""
     rows = raw.execute(
         "SELECT start_char, end_char, embedding FROM record_nodes WHERE parent_kind = ? AND parent_id = ?"
@@ -184,7 +186,7 @@ def _check_nodes(raw, kind, identifier, text, number):
         assert all(row[2] for row in rows), number
 
 
-def _mend(store, number):
+def _mend(store: MemoryStore, number: int) -> None:
     while (repaired := store.repair()).built or repaired.embedded:
         pass
     assert store.check_health() == Health((), {}), number

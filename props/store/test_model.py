@@ -69,7 +69,7 @@ def test_dimensions_that_changed_under_one_name_are_named_and_mended(bench: Benc
 
 
 @pytest.mark.parametrize("at", range(2, 8))
-def test_a_build_whose_vectors_change_their_length_is_not_kept(bench: Bench, at) -> None:
+def test_a_build_whose_vectors_change_their_length_is_not_kept(bench: Bench, at: int) -> None:
     """No node set mixes two models, wherever the change falls, and the next repairs mend what is left."""
     embedder = Changing(at=at)
     store, raw = bench.open(embedder=embedder), bench.raw()
@@ -104,7 +104,7 @@ def test_nodes_written_with_unequal_vectors_are_named_and_mended(bench: Bench) -
 
 
 @pytest.mark.parametrize("change", ["dimensions", "window"])
-def test_a_model_of_another_shape_gives_its_own_name_to_what_is_stored(bench: Bench, change) -> None:
+def test_a_model_of_another_shape_gives_its_own_name_to_what_is_stored(bench: Bench, change: str) -> None:
     """The identity is asked again only when an answer's dimensions or window are others: one request a store else."""
     embedder = Changing()
     store, raw = bench.open(embedder=embedder), bench.raw()
@@ -145,7 +145,7 @@ def test_a_vector_keeps_the_name_it_was_asked_under(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("look", ["check_health", "drain", "repair"])
-def test_a_model_of_the_same_shape_is_known_from_the_next_look_on(bench: Bench, look) -> None:
+def test_a_model_of_the_same_shape_is_known_from_the_next_look_on(bench: Bench, look: str) -> None:
     """Nothing in an answer tells it apart: until then its vectors have the older name, and are found by it."""
     store, raw = bench.open(), bench.raw()
     store.store("first", Scope())
@@ -162,7 +162,7 @@ def test_a_model_of_the_same_shape_is_known_from_the_next_look_on(bench: Bench, 
 
 
 @pytest.mark.parametrize("later", [0, 1])
-def test_a_read_never_compares_with_vectors_of_another_model(bench: Bench, later) -> None:
+def test_a_read_never_compares_with_vectors_of_another_model(bench: Bench, later: int) -> None:
     """Section 4: nodes of another model are missing, from the first read on, though nothing else tells them apart.
 
     Also when the other model comes between the vector and the name: then the vector is asked for again.
@@ -173,7 +173,7 @@ def test_a_read_never_compares_with_vectors_of_another_model(bench: Bench, later
     assert store.quote(ref, "nine", Scope()).node is not None
     asked = []
 
-    def swap(what, _texts):
+    def swap(what: str, _texts: Sequence[str]) -> None:
         asked.append(what)
         if len(asked) > later:
             bench.embedder.name = "tiny-2"
@@ -191,7 +191,7 @@ def test_a_read_never_compares_with_vectors_of_another_model(bench: Bench, later
 
 
 @pytest.mark.parametrize("answer", [{"count": 2**63}, {"count": 10**30}, {"fill": np.nan}, {"fill": np.inf}])
-def test_an_answer_that_cannot_be_stored_is_none(bench: Bench, answer) -> None:
+def test_an_answer_that_cannot_be_stored_is_none(bench: Bench, answer: dict[str, float]) -> None:
     """As when the server is away: the record is kept without a vector, and mended when the answers are."""
     embedder = Changing(**answer)
     store, raw = bench.open(embedder=embedder), bench.raw()

@@ -9,11 +9,14 @@ from hypothesis import strategies as st
 from overflow.store.node_set import NodeRow, NodeSet, Verdict, digest, verdict
 from overflow.store.records import Text
 
+#: A text and a node set of it.
+Made = tuple[Text, NodeSet]
+
 texts = st.text("ab\u6f22", min_size=1, max_size=12)
 
 
 @st.composite
-def whole_sets(draw):
+def whole_sets(draw: st.DrawFn) -> Made:
     """A text, and a node set made of it as a build makes one."""
     text = draw(texts)
     cuts = draw(st.sets(st.integers(1, len(text) - 1))) if len(text) > 1 else set()
@@ -23,7 +26,7 @@ def whole_sets(draw):
 
 
 @given(made=whole_sets(), model=st.sampled_from((None, "m", "n", "")), window=st.sampled_from((None, 9, 8)))
-def test_a_whole_set_is_current_for_its_model_and_window(made, model, window) -> None:
+def test_a_whole_set_is_current_for_its_model_and_window(made: Made, model: str | None, window: int | None) -> None:
     """What is not known is not compared, and a nameless model ('') is another than a named one."""
     text, found = made
     expected = (
@@ -33,7 +36,7 @@ def test_a_whole_set_is_current_for_its_model_and_window(made, model, window) ->
 
 
 @given(made=whole_sets(), other=texts)
-def test_a_set_of_another_text_is_stale(made, other) -> None:
+def test_a_set_of_another_text_is_stale(made: Made, other: str) -> None:
     """Nodes are of one text: any other makes them stale, whatever its length."""
     text, found = made
     expected = Verdict.CURRENT if other.encode() == text.raw else Verdict.STALE
@@ -44,7 +47,9 @@ edits = st.sampled_from(("index", "start", "end", "embedding", "token_count", "m
 
 
 @given(made=whole_sets(), data=st.data(), field=edits, resigned=st.booleans())
-def test_an_edited_row_is_found_with_or_without_its_digest(made, data, field, resigned) -> None:
+def test_an_edited_row_is_found_with_or_without_its_digest(
+    made: Made, data: st.DataObject, field: str, resigned: bool
+) -> None:
     """Without a new digest any change is; with one (a builder's defect) what is no partition, or lacks a vector, is."""
     text, found = made
     at = data.draw(st.integers(0, len(found.rows) - 1))
@@ -58,7 +63,7 @@ def test_an_edited_row_is_found_with_or_without_its_digest(made, data, field, re
 
 
 @given(made=whole_sets(), lengths=st.lists(st.integers(0, 3), min_size=1, max_size=5))
-def test_only_a_partition_into_characters_is_whole(made, lengths) -> None:
+def test_only_a_partition_into_characters_is_whole(made: Made, lengths: list[int]) -> None:
     """Spans that end early, late, or hold nothing are none, whatever their digest."""
     text, _ = made
     edges = [0, *accumulate(lengths)]
@@ -69,7 +74,7 @@ def test_only_a_partition_into_characters_is_whole(made, lengths) -> None:
 
 
 @given(made=whole_sets())
-def test_rows_without_digests_were_not_written_by_a_build(made) -> None:
+def test_rows_without_digests_were_not_written_by_a_build(made: Made) -> None:
     """They count as edited; digests without rows are no node set."""
     text, found = made
     assert verdict(text, NodeSet(found.rows, None, None), model=None, window=None) is Verdict.EDITED

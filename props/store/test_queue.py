@@ -1,5 +1,7 @@
 """The queue: leases, back-off, giving up, and what becomes of a task whose record or server changed meanwhile."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from overflow.store import Drained, Scope
@@ -121,7 +123,7 @@ def test_a_lease_holds_and_runs_out(bench: Bench) -> None:
     class Killed(BaseException):
         pass
 
-    def kill(what, _texts):
+    def kill(what: str, _texts: Sequence[str]) -> None:
         if what == "measure":
             raise Killed
 
@@ -152,7 +154,7 @@ def test_a_record_that_changes_while_it_is_built_is_built_anew(bench: Bench) -> 
     store.store(LONG, Scope())
     seen = []
 
-    def change(what, _texts):
+    def change(what: str, _texts: Sequence[str]) -> None:
         if what == "embed" and not seen:
             seen.append(what)
             raw.execute("UPDATE memories SET content = ?", (OTHER,))

@@ -24,7 +24,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6
 
 @on_a_bench
 @given(text=texts, episode=st.booleans())
-def test_a_text_is_stored_to_the_byte(bench: Bench, text, episode) -> None:
+def test_a_text_is_stored_to_the_byte(bench: Bench, text: str, episode: bool) -> None:
     """What is read is what was written, NUL and every other character included."""
     store, raw = bench.fresh()
     ref = (store.archive_episode if episode else store.store)(text, Scope()).ref
@@ -34,7 +34,7 @@ def test_a_text_is_stored_to_the_byte(bench: Bench, text, episode) -> None:
 
 
 @pytest.mark.parametrize("put", ["store", "archive_episode"])
-def test_a_write_makes_one_request(bench: Bench, put) -> None:
+def test_a_write_makes_one_request(bench: Bench, put: str) -> None:
     """Vector and report come in one answer; counting and building are the queue's."""
     store = bench.open()
     for text in (SHORT, LONG, LONG * 300):
@@ -51,7 +51,9 @@ def test_a_write_makes_one_request(bench: Bench, put) -> None:
     known=st.booleans(),
     how=st.sampled_from(("store", "archive", "update")),
 )
-def test_status_is_queued_exactly_when_a_build_is_owed(bench: Bench, text, queue, known, how) -> None:
+def test_status_is_queued_exactly_when_a_build_is_owed(
+    bench: Bench, text: str, queue: bool, known: bool, how: str
+) -> None:
     """It runs past the window, the queue is on and tokens are known: then, and only then, a task waits."""
     store, raw = bench.fresh(queue=queue)
     before = store.store("x", Scope()).ref
@@ -84,7 +86,7 @@ def test_a_record_is_stored_while_embeddings_are_away(bench: Bench) -> None:
 
 @settings(on_a_bench, max_examples=15)
 @given(extra=st.integers(-2, 50), unit=st.sampled_from(("a", "é", "漢", "🙂", "\0")))
-def test_a_longer_text_is_cut_at_the_limit(bench: Bench, extra, unit) -> None:
+def test_a_longer_text_is_cut_at_the_limit(bench: Bench, extra: int, unit: str) -> None:
     """Section 7: the limit stays at 16,000 code points, and what is stored is what everything is true of."""
     store, _ = bench.fresh()
     text = unit * (LENGTH_LIMIT + extra)
@@ -96,7 +98,7 @@ def test_a_longer_text_is_cut_at_the_limit(bench: Bench, extra, unit) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a\ud800b", "\udfff"])
-def test_a_text_that_is_none_is_refused(bench: Bench, text) -> None:
+def test_a_text_that_is_none_is_refused(bench: Bench, text: str) -> None:
     """Empty text and lone surrogates are an input error for each write and read, and nothing is stored."""
     store = bench.open()
     ref = store.store(SHORT, Scope()).ref

@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from pathlib import Path
 
 import pytest
 
@@ -24,10 +25,10 @@ LONG = "one two three four five six seven eight nine. "
 class Place:
     """A scripted server and a directory, on which subjects are opened as often as asked."""
 
-    def __init__(self, directory, server, opened):
+    def __init__(self, directory: Path, server: ScriptedServer, opened: ExitStack) -> None:
         self.directory, self.server, self._opened = directory, server, opened
 
-    def open(self):
+    def open(self) -> Reference:
         subject = Reference()
         subject.open(str(self.directory), self.server.url)
         self._opened.callback(subject.close)
@@ -35,7 +36,7 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path) -> Iterator[Place]:
+def place(tmp_path: Path) -> Iterator[Place]:
     script = Script(SyntheticWindow("words", 4), wordllama_vectors)
     with ScriptedServer(script) as server, ExitStack() as opened:
         yield Place(tmp_path, server, opened)
@@ -69,7 +70,7 @@ def test_what_is_read_past_the_store_agrees_with_it(place: Place) -> None:
 @pytest.mark.parametrize(
     "change", ["locked = 1", "updated_at = 0", "content = CAST(content AS BLOB)", "embedding = x'00'"]
 )
-def test_every_byte_of_a_record_is_in_its_bytes(place: Place, change) -> None:
+def test_every_byte_of_a_record_is_in_its_bytes(place: Place, change: str) -> None:
     """A change of any column, of a type alone too, shows in `record_bytes`."""
     subject = place.open()
     ref = subject.store("short", Scope()).ref
@@ -83,7 +84,7 @@ def test_threads_share_a_subject_and_a_directory(place: Place) -> None:
     handles = [place.open(), place.open()]
     failed = []
 
-    def work(number):
+    def work(number: int) -> None:
         subject = handles[number % 2]
         try:
             for step in range(6):
@@ -109,13 +110,13 @@ def test_threads_share_a_subject_and_a_directory(place: Place) -> None:
 
 
 @pytest.mark.parametrize("statement", range(1, 12))
-def test_it_dies_before_the_chosen_statement_and_stays_dead(place: Place, statement) -> None:
+def test_it_dies_before_the_chosen_statement_and_stays_dead(place: Place, statement: int) -> None:
     """What was stored before the kill is there for another process, and nothing is half there."""
     subject = place.open()
     kept = subject.store(LONG, Scope()).ref
     subject.kill_at(statement)
 
-    def write():
+    def write() -> None:
         for _ in range(6):
             subject.store("more", Scope())
 

@@ -94,7 +94,7 @@ def test_a_newer_schema_is_left_alone(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("content", [b"no database at all" * 100, b"SQLite format 3\0" + b"\xff" * 5_000])
-def test_a_file_that_is_no_database_is_named_and_kept(bench: Bench, content) -> None:
+def test_a_file_that_is_no_database_is_named_and_kept(bench: Bench, content: bytes) -> None:
     """The path is named, and the file stays as it is to the byte."""
     path = Path(bench.path("a.db"))
     path.write_bytes(content)
@@ -127,7 +127,7 @@ FOREIGN = {
 
 @pytest.mark.parametrize("journal", ["delete", "wal", "wal with a log"])
 @pytest.mark.parametrize("foreign", FOREIGN)
-def test_what_is_refused_is_left_as_it_is_to_the_byte(bench: Bench, foreign, journal) -> None:
+def test_what_is_refused_is_left_as_it_is_to_the_byte(bench: Bench, foreign: str, journal: str) -> None:
     """Not even its journal mode is set, no file is left beside it, and a log is not written back into it."""
     statements, says = FOREIGN[foreign]
     raw = bench.raw()
@@ -145,13 +145,13 @@ def test_what_is_refused_is_left_as_it_is_to_the_byte(bench: Bench, foreign, jou
     assert _files(bench) == before
 
 
-def _files(bench: Bench):
+def _files(bench: Bench) -> dict[str, bytes]:
     # The -shm file is an index into the log, in which readers note where they are.
     return {path.name: path.read_bytes() for path in bench.directory.iterdir() if not path.name.endswith("-shm")}
 
 
 @pytest.mark.parametrize("content", [b"x", b"hello", b"SQLite format 2\0" * 40])
-def test_a_file_shorter_than_a_page_is_no_empty_database(bench: Bench, content) -> None:
+def test_a_file_shorter_than_a_page_is_no_empty_database(bench: Bench, content: bytes) -> None:
     """SQLite itself would take it for one, and overwrite it."""
     path = Path(bench.path("a.db"))
     path.write_bytes(content)
@@ -167,7 +167,7 @@ def test_an_empty_file_becomes_a_store(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("table", ["memories", "episodes"])
-def test_a_store_that_lost_its_records_is_not_made_empty_in_silence(bench: Bench, table) -> None:
+def test_a_store_that_lost_its_records_is_not_made_empty_in_silence(bench: Bench, table: str) -> None:
     """Their ids would be given anew, and nothing can bring them back but a backup."""
     bench.open().close()
     bench.raw().execute(f"DROP TABLE {table}")
@@ -244,7 +244,7 @@ def test_a_lexical_index_damaged_while_the_store_was_closed_is_mended(bench: Ben
 
 @pytest.mark.parametrize("reopened", [True, False])
 @pytest.mark.parametrize("name", DERIVED)
-def test_whatever_is_derived_is_made_anew_when_it_is_missing(bench: Bench, name, reopened) -> None:
+def test_whatever_is_derived_is_made_anew_when_it_is_missing(bench: Bench, name: str, reopened: bool) -> None:
     """On open and by repair; the index is full again, nodes are missing and get built, and no record changes."""
     store, raw = bench.open(), bench.raw()
     refs = [put(LONG, Scope()).ref for put in (store.store, store.archive_episode)]
@@ -389,7 +389,7 @@ def test_a_failed_open_leaves_no_half_made_schema(bench: Bench) -> None:
     class Failing(sqlite3.Connection):
         left = 0
 
-        def execute(self, *arguments):
+        def execute(self, *arguments: Any) -> sqlite3.Cursor:
             Failing.left -= 1
             if Failing.left == 0:
                 raise MemoryError
@@ -418,14 +418,14 @@ def _refusal(call: Callable[[], object]) -> str | None:
     return None
 
 
-def _complete(bench: Bench):
+def _complete(bench: Bench) -> int:
     bench.open("complete.db")
     return bench.raw("complete.db").execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
 
 
-def _impatient(path, **options):
+def _impatient(path: str, **options: Any) -> sqlite3.Connection:
     return sqlite3.Connection(path, **(options | {"timeout": 0}))
 
 
-def _read_only(path, **options):
+def _read_only(path: str, **options: Any) -> sqlite3.Connection:
     return sqlite3.Connection(f"file:{path}?mode=ro", uri=True, **options)

@@ -1,6 +1,7 @@
 """Recall and what is quoted: order, scope, safety of any query, and that no read touches a node or writes anything."""
 
 import sqlite3
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overflow.contract.strategies import FRAGMENTS
-from overflow.store import Hit, Ref, Scope
+from overflow.store import Hit, Item, Ref, Scope
 from overflow.store.reconstruct import PREVIEW
 from overflow.store.search import RRF_K
 from props.store.conftest import Bench, on_a_bench
@@ -27,7 +28,7 @@ queries = st.one_of(
 
 @on_a_bench
 @given(stored=st.lists(texts, min_size=1, max_size=6), query=queries, limit=st.integers(-1, 8))
-def test_recall_is_a_prefix_of_one_total_order(bench: Bench, stored, query, limit) -> None:
+def test_recall_is_a_prefix_of_one_total_order(bench: Bench, stored: list[str], query: str, limit: int) -> None:
     """Any query is answered; scores never rise, equal ones are in order of kind and id, and a limit only cuts."""
     store, _ = bench.fresh()
     for number, text in enumerate(stored):
@@ -44,7 +45,7 @@ def test_recall_is_a_prefix_of_one_total_order(bench: Bench, stored, query, limi
 
 @on_a_bench
 @given(stored=st.lists(texts, min_size=1, max_size=5), query=texts)
-def test_recall_fuses_the_two_arms_by_reciprocal_rank(bench: Bench, stored, query) -> None:
+def test_recall_fuses_the_two_arms_by_reciprocal_rank(bench: Bench, stored: list[str], query: str) -> None:
     """Stated anew: each arm's ranks, counted from 1, add 1 / (60 + rank)."""
     store, _ = bench.fresh()
     refs = [store.store(text, HERE).ref for text in stored]
@@ -77,7 +78,7 @@ def test_records_of_equal_score_are_in_order_of_kind_and_id(bench: Bench) -> Non
 
 @on_a_bench
 @given(stored=st.lists(texts, min_size=1, max_size=5), query=texts)
-def test_words_find_every_record_that_holds_a_trigram_of_the_query(bench: Bench, stored, query) -> None:
+def test_words_find_every_record_that_holds_a_trigram_of_the_query(bench: Bench, stored: list[str], query: str) -> None:
     """The lexical arm alone, against plain search for the query's runs of 3 characters; NUL counts as white space."""
     store, _ = bench.fresh()
     refs = [store.store(text, HERE).ref for text in stored]
@@ -100,12 +101,12 @@ def test_words_find_every_record_that_holds_a_trigram_of_the_query(bench: Bench,
         assert found == may
 
 
-def _folded(text):
+def _folded(text: str) -> str:
     return text.lower()
 
 
 @pytest.mark.parametrize("query", ["東京", "tokyo", "東", "OK"])
-def test_a_query_below_three_characters_is_found_too(bench: Bench, query) -> None:
+def test_a_query_below_three_characters_is_found_too(bench: Bench, query: str) -> None:
     """東京 has no trigram; and what stands behind a NUL is found as what stands before it."""
     store = bench.open()
     bench.embedder.away = True
@@ -118,7 +119,7 @@ def test_a_query_below_three_characters_is_found_too(bench: Bench, query) -> Non
     stored=st.lists(st.text("aAb東京é😀 \0", min_size=1, max_size=8), min_size=1, max_size=5),
     runs=st.lists(st.text("aAb東京é😀", min_size=1, max_size=2), min_size=1, max_size=6),
 )
-def test_short_runs_rank_by_how_many_of_them_a_record_holds(bench: Bench, stored, runs) -> None:
+def test_short_runs_rank_by_how_many_of_them_a_record_holds(bench: Bench, stored: list[str], runs: list[str]) -> None:
     """Against plain search: ASCII letters alike in both cases, each different run once."""
     store, _ = bench.fresh()
     refs = [store.store(text, HERE).ref for text in stored]
@@ -137,7 +138,7 @@ def test_many_short_runs_are_one_pass_over_the_texts(bench: Bench) -> None:
     statements = []
 
     class Traced(sqlite3.Connection):
-        def __init__(self, *arguments, **options):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **options)
             self.set_trace_callback(statements.append)
 
@@ -162,7 +163,7 @@ def test_vectors_of_another_model_or_length_are_not_compared(bench: Bench) -> No
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_a_vector_of_no_numbers_ranks_last_and_breaks_nothing(bench: Bench, value) -> None:
+def test_a_vector_of_no_numbers_ranks_last_and_breaks_nothing(bench: Bench, value: float) -> None:
     """The order stays total: a row edited by hand ranks behind every number."""
     store, raw = bench.open(), bench.raw()
     for text in ("zzz", "qqq", "zzz"):
@@ -176,7 +177,7 @@ def test_no_read_touches_a_node_or_writes(bench: Bench) -> None:
     statements = []
 
     class Traced(sqlite3.Connection):
-        def __init__(self, *arguments, **options):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **options)
             self.set_trace_callback(statements.append)
 
@@ -215,13 +216,13 @@ def test_nodes_change_no_score(bench: Bench) -> None:
         assert answers[0] == answers[1]
 
 
-def _without_quotes(items):
+def _without_quotes(items: list[Item]) -> list[Hit]:
     return [Hit(item.ref, item.score) for item in items]
 
 
 @on_a_bench
 @given(words=st.lists(st.sampled_from("abcdefg"), min_size=5, max_size=30), query=st.text("abcdefg", max_size=4))
-def test_the_most_relevant_node_is_quoted(bench: Bench, words, query) -> None:
+def test_the_most_relevant_node_is_quoted(bench: Bench, words: list[str], query: str) -> None:
     """The highest cosine of the query to a node's own vector, the lowest index of equal ones: section 6."""
     store, raw = bench.fresh()
     text = " ".join(words)

@@ -16,6 +16,8 @@ from overflow.store.records import LENGTH_LIMIT
 from props.store.conftest import Bench, on_a_bench
 
 LONG = "one two three four five six seven eight nine. "
+#: A record as it is stored: text, whether it is an episode, scope, whether it is locked.
+Stored = tuple[str, bool, Scope, bool]
 GOOD = {"kind": "mem", "agent": "agent", "text": "fine"}
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
@@ -24,7 +26,7 @@ records = st.tuples(texts, st.booleans(), st.builds(Scope, texts, texts, texts),
 
 @on_a_bench
 @given(stored=st.lists(records, max_size=5))
-def test_an_import_of_an_export_exports_the_same(bench: Bench, stored) -> None:
+def test_an_import_of_an_export_exports_the_same(bench: Bench, stored: list[Stored]) -> None:
     """Text, kind, scope, lock and times come through to the byte; ids do not, and nodes are rebuilt."""
     store, _ = bench.fresh()
     for text, episode, scope, locked in stored:
@@ -50,7 +52,7 @@ def test_an_import_of_an_export_exports_the_same(bench: Bench, stored) -> None:
     assert Path(first).read_bytes() == Path(second).read_bytes()
 
 
-def _sorted(stored):
+def _sorted(stored: list[Stored]) -> list[tuple[str, bool]]:
     """In the order of an export: episodes, then memories, each by id."""
     return [(t, e) for t, e, *_ in stored if e] + [(t, e) for t, e, *_ in stored if not e]
 
@@ -77,7 +79,7 @@ def _sorted(stored):
         (b'{"kind": "mem", "text": "x", "created_at": -1e400}', "created_at is no number"),
     ],
 )
-def test_a_bad_line_is_named_by_its_number_and_nothing_is_imported(bench: Bench, line, says) -> None:
+def test_a_bad_line_is_named_by_its_number_and_nothing_is_imported(bench: Bench, line: bytes, says: str) -> None:
     """All or none, and nothing is embedded before every line is read."""
     store = bench.open()
     file = Path(bench.path("bad.jsonl"))
@@ -179,7 +181,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_an_odd_row_is_named_and_loses_no_other_record(bench: Bench, odd) -> None:
+def test_an_odd_row_is_named_and_loses_no_other_record(bench: Bench, odd: str) -> None:
     """It is exported as an import accepts it, or left out if it has no text; the others come through as they are."""
     column, value, finding = ODD[odd]
     store, file = bench.open(), bench.path("out.jsonl")

@@ -1,5 +1,7 @@
 """Raw SQL on the records, past the store: triggers keep nodes, index, vector and queue true to the text. Section 4."""
 
+import sqlite3
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,6 +27,8 @@ STATEMENTS = (
     "DELETE FROM {table} WHERE id = :id",
     "DELETE FROM {table}",
 )
+#: A statement, the kind and id of the record it is about, another id, and a text.
+Step = tuple[str, str, int, int, str | bytes | int]
 steps = st.tuples(
     st.sampled_from(STATEMENTS),
     st.sampled_from(tuple(TABLES)),
@@ -36,7 +40,9 @@ steps = st.tuples(
 
 @on_a_bench
 @given(steps=st.lists(steps, min_size=1, max_size=6), recursive=st.booleans())
-def test_whatever_sql_changes_a_record_its_nodes_go_and_its_index_follows(bench: Bench, steps, recursive) -> None:
+def test_whatever_sql_changes_a_record_its_nodes_go_and_its_index_follows(
+    bench: Bench, steps: list[Step], recursive: bool
+) -> None:
     """After each statement: nodes only of texts that are still stored under that id, and the index holds each text."""
     store, raw = bench.fresh()
     raw.execute(f"PRAGMA recursive_triggers = {recursive}")
@@ -72,7 +78,7 @@ def test_whatever_sql_changes_a_record_its_nodes_go_and_its_index_follows(bench:
 
 @pytest.mark.parametrize("kind", TABLES)
 @pytest.mark.parametrize("statement", STATEMENTS)
-def test_each_statement_takes_the_nodes_of_what_it_changes(bench: Bench, statement, kind) -> None:
+def test_each_statement_takes_the_nodes_of_what_it_changes(bench: Bench, statement: str, kind: str) -> None:
     """The same as above for each statement alone, on the long record of each kind."""
     store, raw = bench.open(), bench.raw()
     raw.text_factory = bytes
@@ -91,7 +97,7 @@ def test_each_statement_takes_the_nodes_of_what_it_changes(bench: Bench, stateme
 
 
 @pytest.mark.parametrize("kind", ["mem", "ep"])
-def test_a_change_of_the_text_takes_the_vector_away(bench: Bench, kind) -> None:
+def test_a_change_of_the_text_takes_the_vector_away(bench: Bench, kind: str) -> None:
     """The old text's vector would answer for the new one; health names what is left, and repair embeds it."""
     store, raw = bench.open(), bench.raw()
     ref = (store.store if kind == "mem" else store.archive_episode)("old words", Scope()).ref
@@ -136,16 +142,16 @@ def test_a_replaced_record_is_queued_for_new_nodes(bench: Bench) -> None:
     assert store.contents(Ref("mem", 1), Scope(), 0) == "ONE TWO THREE "
 
 
-def _texts(raw):
+def _texts(raw: sqlite3.Connection) -> dict[tuple[str, int], tuple[bytes, bytes]]:
     rows = raw.execute("SELECT kind, id, CAST(text AS BLOB), typeof(text) FROM records")
     return {(kind.decode(), i): (text, type_) for kind, i, text, type_ in rows}
 
 
-def _divided(raw):
+def _divided(raw: sqlite3.Connection) -> set[tuple[str, int]]:
     return {(kind.decode(), i) for kind, i in raw.execute("SELECT DISTINCT parent_kind, parent_id FROM record_nodes")}
 
 
-def _indexed(raw):
+def _indexed(raw: sqlite3.Connection) -> dict[tuple[str, int], bytes]:
     return {
         (kind, i): text
         for kind, table in (("mem", "memories_fts"), ("ep", "episodes_fts"))
