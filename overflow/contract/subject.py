@@ -93,11 +93,22 @@ class Node:
 class Health:
     """What the subject's health check names: long records without current nodes, and every other finding by its kind.
 
-    `findings` maps a kind to the records it names. A kind about no record maps to an empty tuple.
+    `findings` maps a kind to the records it names. A kind about no record maps to an empty tuple. A kind is about nodes
+    when its name has `node` or `orphan` in it, as in `stale_nodes` and `orphan_rows`: a stale node set is not found by
+    one that speaks of a vector or of an index.
     """
 
     missing_nodes: tuple[Ref, ...]
     findings: Mapping[str, tuple[Ref, ...]]
+
+    def named_for_nodes(self) -> set[Ref]:
+        """The records named for their nodes, by whatever kind."""
+        return set(self.missing_nodes).union(*(refs for kind, refs in self.findings.items() if is_about_nodes(kind)))
+
+
+def is_about_nodes(kind: str) -> bool:
+    """Whether a finding of that kind tells of a record's nodes."""
+    return "node" in kind or "orphan" in kind
 
 
 @dataclass(frozen=True, slots=True)

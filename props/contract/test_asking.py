@@ -13,7 +13,7 @@ from overflow.contract.evidence import PROFILES
 from overflow.contract.laws import all_laws
 from overflow.contract.results import Result
 from overflow.contract.runner import Runner
-from overflow.contract.subject import Node, Ref, Scope, Stored, Subject, SubjectDied
+from overflow.contract.subject import Health, Node, Ref, Scope, Stored, Subject, SubjectDied
 from overflow.embedding.wordllama import wordllama_vectors
 from overflow.errors import UnavailableError
 from overflow.subjects.reference import Reference
@@ -190,6 +190,60 @@ def test_episodes_are_raced_too() -> None:
     found = result(KeepsOldEpisodes, "swap")
     assert (found.status, found.error) == ("violated", False)
     assert found.counterexample is not None
+
+
+class SetBySQL(Reference):
+    """Knows which records' texts were set by raw SQL."""
+
+    def open(self, directory: str, embedding_url: str) -> None:
+        super().open(directory, embedding_url)
+        self._set: set[Any] = set()
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[list[Any]]:
+        if sql.startswith("UPDATE"):
+            self._set.add(parameters[-1])
+        return super().execute(sql, parameters)
+
+
+class DividesWhatSQLSet(SetBySQL):
+    """Divides a record although it fits, when SQL set its text."""
+
+    def nodes(self, ref: Ref) -> list[Node]:
+        return super().nodes(ref) or [Node(0, 0, 1, 1, 1, b"", "")] * (ref.id in self._set)
+
+
+class DividesOtherwiseWhatSQLSet(SetBySQL):
+    def nodes(self, ref: Ref) -> list[Node]:
+        return super().nodes(ref)[: -1 if ref.id in self._set else None]
+
+
+@pytest.mark.parametrize(
+    ("kind", "law_id", "title"),
+    [
+        (DividesWhatSQLSet, "fits", "a record that fits since its text was set by SQL has no nodes"),
+        (DividesOtherwiseWhatSQLSet, "5", "the same text divides into the same nodes when it is set again by SQL"),
+    ],
+)
+def test_texts_set_by_sql_are_divided_like_any_other(kind: type[Subject], law_id: str, title: str) -> None:
+    """They come through a trigger and the queue, and nobody measured them in a write."""
+    found = result(kind, law_id)
+    assert (found.status, found.error, found.reason) == ("violated", False, title)
+
+
+class FindsEverythingButNodes(Reference):
+    """Health that speaks of vectors and of the index of a record, and never of its nodes."""
+
+    def health(self) -> Health:
+        kinds = ("missing_vectors", "stale_vectors", "stale_index")
+        found = super().health().findings
+        return Health((), {kind: found[kind] for kind in kinds if kind in found})
+
+
+@pytest.mark.parametrize("law_id", ["tampered-parent", "tampered-nodes", "grown-window"])
+def test_a_stale_vector_is_no_finding_about_nodes(law_id: str) -> None:
+    found = result(FindsEverythingButNodes, law_id)
+    assert (found.status, found.error) == ("violated", False)
+    assert "health" in (found.reason or "")
 
 
 class LosesKilled(Reference):

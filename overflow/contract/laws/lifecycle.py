@@ -6,7 +6,7 @@ span must be among the texts that were sent to be embedded since the change.
 
 import random
 
-from overflow.contract.laws.facts import TABLES, check_fresh, left_to_settle, refs_of, stored_text
+from overflow.contract.laws.facts import TABLES, check_fresh, left_to_settle, refs_of, set_text, stored_text
 from overflow.contract.laws.law import expect, law
 from overflow.contract.subject import Ref, Subject
 from overflow.contract.world import World
@@ -54,11 +54,10 @@ def _change(world: World, subject: Subject, ref: Ref, text: str, rng: random.Ran
     if world.can_write_sql():
         ways += ["SQL update", "SQL delete", "SQL update of one character"]
     way = rng.choice(ways)
-    table, column = TABLES[ref.kind]
     if way == "delete":
         subject.delete(ref)
     elif way == "SQL delete":
-        subject.execute(f"DELETE FROM {table} WHERE id = ?", (ref.id,))
+        subject.execute(f"DELETE FROM {TABLES[ref.kind][0]} WHERE id = ?", (ref.id,))
     else:
         if way == "SQL update of one character":
             at = rng.randrange(len(old))
@@ -68,7 +67,7 @@ def _change(world: World, subject: Subject, ref: Ref, text: str, rng: random.Ran
         if way == "update":
             subject.update(ref, text)
         else:
-            subject.execute(f"UPDATE {table} SET {column} = ? WHERE id = ?", (text, ref.id))
+            set_text(subject, ref, text)
     return way
 
 

@@ -1,6 +1,6 @@
 """Invariants 2 to 5 and section 2's rule: what a node set is, and that making one touches nothing else."""
 
-from overflow.contract.laws.facts import check_partition, refs_of, repair_all, stored_text
+from overflow.contract.laws.facts import check_partition, refs_of, repair_all, set_text, stored_text
 from overflow.contract.laws.law import expect, law
 from overflow.contract.strategies import local_windows, scenarios
 from overflow.contract.subject import Ref, Subject
@@ -93,7 +93,11 @@ def nodes_partition(world: World) -> None:
     requires="store nodes text",
 )
 def division_deterministic(world: World) -> None:
-    """The same text, tokenizer and window give the same nodes: elsewhere, in another order and company, and rebuilt."""
+    """The same text, tokenizer and window give the same nodes.
+
+    Elsewhere, in another order and company, and rebuilt: by repair, and after raw SQL set another text and this one
+    again, when nobody has measured it.
+    """
     first = world.open("a")
     second = world.open("b")
     records = world.scenario.records
@@ -104,23 +108,33 @@ def division_deterministic(world: World) -> None:
         twins.append(world.write(second, record).ref)
         world.settle(second)
     for ref, twin in zip(refs, reversed(twins), strict=True):
-        _same_division(world, first, ref, second, twin, "storing in another order and company")
+        text = stored_text(first, ref, "5")
+        title = "the same text divides into the same nodes in another order and company"
+        _same_division(world, text, _division(world, first, ref), _division(world, second, twin), title)
     if not (world.can_write_sql() and world.offers("repair")):
         return
     before = {ref: _division(world, first, ref) for ref in refs}
     first.execute("DELETE FROM record_nodes")
     repair_all(first)
-    for ref in refs:
-        got = _division(world, first, ref)
-        context = {"record": ref, "text": repr(first.text(ref)), "window": world.scenario.window.name}
-        title = "the same text divides into the same nodes"
-        expect(got == before[ref], "5", title, expected=before[ref], got=got, after="a rebuild", **context)
+    texts = {ref: stored_text(first, ref, "5") for ref in refs}
+    title = "the same text divides into the same nodes when they are rebuilt"
+    for ref, text in texts.items():
+        _same_division(world, text, before[ref], _division(world, first, ref), title)
+    for ref, text in texts.items():
+        set_text(first, ref, next(other for other in (*world.scenario.texts, text + "x") if other != text))
+        set_text(first, ref, text)
+    world.settle(first)
+    repair_all(first)
+    title = "the same text divides into the same nodes when it is set again by SQL"
+    for ref, text in texts.items():
+        _same_division(world, text, before[ref], _division(world, first, ref), title)
 
 
-def _same_division(world: World, left: Subject, ref: Ref, right: Subject, twin: Ref, after: str) -> None:
-    expected, got = _division(world, left, ref), _division(world, right, twin)
-    context = {"record": ref, "text": repr(left.text(ref)), "window": world.scenario.window.name, "after": after}
-    expect(got == expected, "5", "the same text divides into the same nodes", expected=expected, got=got, **context)
+def _same_division(
+    world: World, text: str, expected: list[tuple[int, int, int]], got: list[tuple[int, int, int]], title: str
+) -> None:
+    context = {"text": repr(text), "window": world.scenario.window.name}
+    expect(got == expected, "5", title, expected=expected, got=got, **context)
 
 
 def _division(world: World, subject: Subject, ref: Ref) -> list[tuple[int, int, int]]:
@@ -149,9 +163,25 @@ def division_follows_the_rule(world: World) -> None:
 
 @law("fits", "a record that fits has no nodes", source="Overflow Tree, section 2", requires="store nodes text")
 def fitting_records_have_no_nodes(world: World) -> None:
-    """Only a record whose text runs past the window is divided; the other is its own only span."""
+    """Only a record whose text runs past the window is divided; the other is its own only span.
+
+    Also one whose text was set by raw SQL, so that no write measured it.
+    """
     subject = world.open()
     refs = refs_of(world.fill(subject))
+    title = "a record that fits has no nodes"
+    _fitting_have_none(world, subject, refs, title)
+    if not world.can_write_sql():
+        return
+    title = "a record that fits since its text was set by SQL has no nodes"
+    for text in world.scenario.texts:
+        fitting = text[: world.scenario.report(text).window_end_char] or text
+        for ref in refs:
+            set_text(subject, ref, fitting)
+        _fitting_have_none(world, subject, refs, title)
+
+
+def _fitting_have_none(world: World, subject: Subject, refs: list[Ref], title: str) -> None:
     for step in ("settle", "repair"):
         if world.offers(step):
             getattr(subject, step)()
@@ -160,5 +190,4 @@ def fitting_records_have_no_nodes(world: World) -> None:
             got = [(n.start, n.end) for n in world.nodes(subject, ref)]
             fits = not world.scenario.runs_past(text)
             context = {"record": ref, "text": repr(text), "window": world.scenario.window.name}
-            title = "a record that fits has no nodes"
             expect(not (fits and got), "fits", title, expected=[], got=got, **context)

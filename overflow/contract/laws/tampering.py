@@ -7,7 +7,7 @@ and nothing happens to any other record.
 import random
 from collections.abc import Callable
 
-from overflow.contract.laws.facts import TABLES, check_built, check_fresh, refs_of, repair_all, stored_text
+from overflow.contract.laws.facts import TABLES, check_built, check_fresh, refs_of, repair_all, set_text, stored_text
 from overflow.contract.laws.law import expect, law
 from overflow.contract.subject import Node, Ref, Subject
 from overflow.contract.world import World
@@ -40,9 +40,7 @@ def tampered_parent(world: World) -> None:
     stale = [n for n in subject.nodes(now) if text is None or text[n.start : n.end] not in embedded]
     orphans = [] if now == victim or subject.text(victim) is not None else subject.nodes(victim)
     if stale or orphans:
-        named = {ref for found in subject.health().findings.values() for ref in found} | set(
-            subject.health().missing_nodes
-        )
+        named = subject.health().named_for_nodes()
         title = "a stale node set is gone or named by health"
         got = sorted(named)
         expect(bool(named & {now, victim}), "tampered-parent", title, expected=now, got=got, after=how, text=repr(text))
@@ -105,14 +103,13 @@ def _update_or_replace(subject: Subject, ref: Ref, rng: random.Random, refs: lis
 
 
 def _without_triggers(subject: Subject, ref: Ref, rng: random.Random, _: list[Ref]) -> tuple[str, Ref]:
-    table, column = TABLES[ref.kind]
     text = _other_text(subject, ref, rng)
     for (name,) in subject.execute(
         "SELECT name FROM sqlite_master WHERE type = 'trigger' AND sql LIKE '%record_nodes%'"
     ):
         quoted = str(name).replace('"', '""')
         subject.execute(f'DROP TRIGGER "{quoted}"')
-    subject.execute(f"UPDATE {table} SET {column} = ? WHERE id = ?", (text, ref.id))
+    set_text(subject, ref, text)
     return "a change of the same length while the triggers were missing", ref
 
 
@@ -142,8 +139,7 @@ def tampered_nodes(world: World) -> None:
     subject.execute(sql, (victim.kind, victim.id, node.index))
     if subject.nodes(victim) == before[victim]:
         return
-    health = subject.health()
-    named = {ref for found in health.findings.values() for ref in found} | set(health.missing_nodes)
+    named = subject.health().named_for_nodes()
     title = "health names a record whose node rows were edited"
     expect(victim in named, "tampered-nodes", title, expected=victim, got=sorted(named), after=how)
     repair_all(subject)
@@ -227,8 +223,7 @@ def grown_window(world: World) -> None:
     had = sorted(ref for ref in refs if world.nodes(subject, ref))
     grown = world.grow_window(4, renamed=scenario.seed % 2 == 0)
     subject.configure(model=grown.identity or "")
-    health = subject.health()
-    named = {ref for found in health.findings.values() for ref in found} | set(health.missing_nodes)
+    named = subject.health().named_for_nodes()
     title = "nodes cut against another window are named by health"
     got = sorted(named & set(had))
     expect(got == had, "grown-window", title, expected=had, got=got, windows=(scenario.window.name, grown.window.name))
