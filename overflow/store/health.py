@@ -136,7 +136,7 @@ def _is_damaged(database: Database, check: str) -> bool:
     except DamagedStoreError:
         return True
     except (ReadOnlyStoreError, StoreBusyError):
-        return False
+        pass
     return False
 
 
