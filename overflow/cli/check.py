@@ -202,14 +202,17 @@ def _laws(ids: Sequence[str]) -> "list[Law]":
 
 
 def _require_bite(saboteur: str, runner: "Runner") -> None:
-    """Raise InputError when none of the laws that the saboteur breaks can be asked of the runner's subject."""
+    """Raise InputError when the runner's subject lacks what the saboteur needs, or each law that it breaks."""
     from overflow.contract.laws import all_laws
     from overflow.contract.saboteurs import SABOTEURS
 
-    expected = SABOTEURS[saboteur].expected
+    chosen = SABOTEURS[saboteur]
+    if missing := sorted(chosen.requires - runner.capabilities):
+        raise InputError(f"{saboteur} cannot break {runner.name}, which lacks {', '.join(missing)}")
+    expected = chosen.expected
     lacking = {law.id: sorted(law.requires - runner.capabilities) for law in all_laws() if law.id in expected}
     if all(lacking.values()):
-        told = "; ".join(f"law {law_id} needs {', '.join(missing)}" for law_id, missing in lacking.items())
+        told = "; ".join(f"law {law_id} needs {', '.join(needs)}" for law_id, needs in lacking.items())
         raise InputError(f"{saboteur} shows nothing on {runner.name}, which lacks what its laws need: {told}")
 
 

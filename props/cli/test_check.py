@@ -180,6 +180,9 @@ def test_a_saboteur_without_a_law_to_ask_is_bad_usage(folder: Path) -> None:
     (line,) = ran.stderr.splitlines()
     assert line.startswith("overflow: admit-nodes shows nothing on crashing")
     assert line.endswith("law 1 needs configure, recall")
+    needed = check("--subject", "mine:Crashing", "--saboteur", "touch-record", "--corpus", "none", cwd=folder)
+    assert (needed.returncode, needed.stdout) == (2, "")
+    assert needed.stderr == "overflow: touch-record cannot break crashing, which lacks design_schema, execute\n"
     one_law_is_enough = check(
         "--subject",
         "mine:NothingDivides",

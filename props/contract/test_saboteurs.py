@@ -29,12 +29,13 @@ def sabotage(request: pytest.FixtureRequest) -> Iterator[tuple[str, Runner]]:
 
 
 def test_named_laws_go_red(sabotage: tuple[str, Runner]) -> None:
-    """Each law a saboteur names is violated, and by a violation, not by an error or for want of divided examples."""
+    """Each law a saboteur names is violated for the saboteur's own reason, and not by an error or for want of force."""
     name, runner = sabotage
     for law_id in sorted(SABOTEURS[name].expected):
         result = runner.check(LAWS[law_id], replace(FINDING, divided=0.0), 0)
         assert (result.status, result.error) == ("violated", False), (law_id, result.reason)
         assert result.counterexample is not None, (law_id, result.reason)
+        assert SABOTEURS[name].titles[law_id] in result.counterexample["title"], law_id
 
 
 def test_other_invariants_stay_green(sabotage: tuple[str, Runner]) -> None:

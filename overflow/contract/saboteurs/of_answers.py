@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from overflow.contract.saboteurs.saboteur import Sabotaged, saboteur
 from overflow.contract.scenario import LENGTH_LIMIT
-from overflow.contract.subject import Health, Hit, Item, Quote, Ref, Repaired, Scope, Stored, Subject
+from overflow.contract.subject import Health, Hit, Item, Quote, Ref, Repaired, Scope, Stored, Subject, is_about_nodes
 
 
-@saboteur("admit-nodes", "1")
+@saboteur("admit-nodes", {"1": "recall returns the same records"})
 class AdmitNodes(Sabotaged):
     """Records with nodes come first in recall, as if their nodes were candidates."""
 
@@ -16,7 +16,7 @@ class AdmitNodes(Sabotaged):
         return sorted(hits, key=lambda hit: not self.subject.nodes(hit.ref))
 
 
-@saboteur("score-nodes", "1")
+@saboteur("score-nodes", {"1": "recall returns the same records"})
 class ScoreNodes(Sabotaged):
     """A record's score grows with the number of its nodes, and the order stays."""
 
@@ -25,7 +25,7 @@ class ScoreNodes(Sabotaged):
         return [replace(hit, score=hit.score + 1e-9 * len(self.subject.nodes(hit.ref))) for hit in hits]
 
 
-@saboteur("reconstruct-by-nodes", "1")
+@saboteur("reconstruct-by-nodes", {"1": "reconstruct returns the same records"})
 class ReconstructByNodes(Sabotaged):
     """Reconstruct leaves out a record that has nodes."""
 
@@ -33,16 +33,31 @@ class ReconstructByNodes(Sabotaged):
         return [item for item in self.subject.reconstruct(query, scope, limit) if not self.subject.nodes(item.ref)]
 
 
-@saboteur("touch-record", "2 locked")
+@saboteur(
+    "touch-record",
+    {"2": "a stored record is not modified", "locked": "repair leaves a locked record as it was"},
+    requires="execute design_schema",
+)
 class TouchRecord(Sabotaged):
-    """Building nodes leaves a mark in the record."""
+    """Building nodes leaves a mark in the record's row: when it was updated."""
 
-    def record_bytes(self, ref: Ref) -> bytes | None:
-        stored = self.subject.record_bytes(ref)
-        return stored + b" touched" if stored is not None and self.subject.nodes(ref) else stored
+    def settle(self) -> None:
+        self.subject.settle()
+        self._touch()
+
+    def repair(self) -> Repaired:
+        repaired = self.subject.repair()
+        self._touch()
+        return repaired
+
+    def _touch(self) -> None:
+        for ref in self.subject.refs():
+            if self.subject.nodes(ref):
+                table = "memories" if ref.kind == "mem" else "episodes"
+                self.subject.execute(f"UPDATE {table} SET updated_at = updated_at + 1 WHERE id = ?", (ref.id,))
 
 
-@saboteur("always-queued", "status")
+@saboteur("always-queued", {"status": "queued"})
 class AlwaysQueued(Sabotaged):
     """Every write answers that nodes were queued."""
 
@@ -50,7 +65,7 @@ class AlwaysQueued(Sabotaged):
         return replace(self.subject.store(text, scope), nodes="queued")
 
 
-@saboteur("fail-while-pending", "pending")
+@saboteur("fail-while-pending", {"pending": "quote answers"})
 class FailWhilePending(Sabotaged):
     """Quoting a long record fails until the queue was drained."""
 
@@ -69,7 +84,7 @@ class FailWhilePending(Sabotaged):
         return self.subject.quote(ref, query, scope)
 
 
-@saboteur("quote-last-node", "quote")
+@saboteur("quote-last-node", {"quote": "a long record is quoted by its most relevant node"})
 class QuoteLastNode(Sabotaged):
     """A long record is quoted by its last node, whatever is asked."""
 
@@ -81,7 +96,14 @@ class QuoteLastNode(Sabotaged):
         return Quote(ref, last.start, last.end, text[last.start : last.end], last.index)
 
 
-@saboteur("repair-once", "repair repair-bound unknown")
+@saboteur(
+    "repair-once",
+    {
+        "repair": "a long record has no nodes",
+        "repair-bound": "a backlog larger than one run converges",
+        "unknown": "a long record has no nodes",
+    },
+)
 class RepairOnce(Sabotaged):
     """Only the first run of repair does anything."""
 
@@ -96,7 +118,7 @@ class RepairOnce(Sabotaged):
         return self.subject.repair()
 
 
-@saboteur("repair-everything-at-once", "repair-bound")
+@saboteur("repair-everything-at-once", {"repair-bound": "one run builds at most 50 records"})
 class RepairAtOnce(Sabotaged):
     """One run of repair builds as many records as are missing."""
 
@@ -106,7 +128,7 @@ class RepairAtOnce(Sabotaged):
         return Repaired(first.built + second.built, second.failed)
 
 
-@saboteur("export-nodes", "export")
+@saboteur("export-nodes", {"export": "an export holds no nodes"})
 class ExportNodes(Sabotaged):
     """An export grows with the nodes that were built."""
 
@@ -117,7 +139,7 @@ class ExportNodes(Sabotaged):
             file.write(b"\n" * nodes)
 
 
-@saboteur("node-to-anybody", "isolation")
+@saboteur("node-to-anybody", {"isolation": "a record and its nodes are read in its own scope alone"})
 class NodeToAnybody(Sabotaged):
     """A node can be read by its number from any scope."""
 
@@ -129,7 +151,9 @@ class NodeToAnybody(Sabotaged):
         return text[found[0].start : found[0].end]
 
 
-@saboteur("rewrite-drops-nodes", "rewrite")
+@saboteur(
+    "rewrite-drops-nodes", {"rewrite": "a rewrite of the same text keeps the nodes"}, requires="execute design_schema"
+)
 class RewriteDropsNodes(Sabotaged):
     """Writing the same text again deletes the nodes."""
 
@@ -139,7 +163,7 @@ class RewriteDropsNodes(Sabotaged):
         return stored
 
 
-@saboteur("no-limit", "limit")
+@saboteur("no-limit", {"limit": "a record is stored up to the limit and no further"})
 class NoLimit(Sabotaged):
     """A text over the limit is stored whole."""
 
@@ -157,7 +181,16 @@ class NoLimit(Sabotaged):
         return self._whole.get(ref) or self.subject.text(ref)
 
 
-@saboteur("blind-health", "tampered-parent tampered-nodes repair model grown-window")
+@saboteur(
+    "blind-health",
+    {
+        "grown-window": "nodes cut against another window are named by health",
+        "model": "nodes of another model count as missing, and nothing else does",
+        "repair": "missing_nodes names the long records without nodes, and no others",
+        "tampered-nodes": "health names a record whose node rows were edited",
+        "tampered-parent": "a stale node set is gone or named by health",
+    },
+)
 class BlindHealth(Sabotaged):
     """The health check finds nothing."""
 
@@ -165,7 +198,7 @@ class BlindHealth(Sabotaged):
         return Health((), {})
 
 
-@saboteur("stop-at-bad-row", "bad-row")
+@saboteur("stop-at-bad-row", {"bad-row": "a long record has no nodes"}, requires="execute design_schema")
 class StopAtBadRow(Sabotaged):
     """One row that is no text keeps repair from building anything."""
 
@@ -174,3 +207,29 @@ class StopAtBadRow(Sabotaged):
             if self.subject.execute(f"SELECT 1 FROM {table} WHERE typeof({column}) <> 'text' LIMIT 1"):
                 return Repaired(0, 1)
         return self.subject.repair()
+
+
+@saboteur(
+    "health-without-nodes",
+    {
+        "tampered-parent": "a stale node set is gone or named by health",
+        "tampered-nodes": "health names a record whose node rows were edited",
+        "repair": "missing_nodes names the long records without nodes",
+        "model": "nodes of another model count as missing",
+        "grown-window": "nodes cut against another window are named by health",
+    },
+)
+class HealthWithoutNodes(Sabotaged):
+    """The health check forgets what it found about nodes, and names the rest."""
+
+    def health(self) -> Health:
+        found = self.subject.health().findings
+        return Health((), {kind: refs for kind, refs in found.items() if not is_about_nodes(kind)})
+
+
+@saboteur("store-a-part", {"whole": "the stored text is the text that was given"})
+class StoreAPart(Sabotaged):
+    """The last character of a long record is not stored."""
+
+    def store(self, text: str, scope: Scope) -> Stored:
+        return self.subject.store(text[:-1] if len(text) > 1 and self.runs_past(text) else text, scope)

@@ -1,13 +1,20 @@
 """Saboteurs of the node table: rows that are wrong, stale, missing or made where none may be."""
 
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 from overflow.contract.saboteurs.saboteur import Sabotaged, saboteur
-from overflow.contract.subject import Node, Ref, Stored, Subject
+from overflow.contract.subject import Node, Ref, Repaired, Stored, Subject
 from overflow.embedding.http import EmbeddingClient
 
+T = TypeVar("T")
 
-@saboteur("infer-token-count", "3 rule")
+
+@saboteur(
+    "infer-token-count", {"3": "token_count is the span's own count", "rule": "nodes are cut where the rule cuts"}
+)
 class InferTokenCount(Sabotaged):
     """A node's token count is inferred from its length, and not counted on its own span."""
 
@@ -15,7 +22,17 @@ class InferTokenCount(Sabotaged):
         return [replace(node, token_count=max(1, (node.end - node.start) // 2)) for node in self.subject.nodes(ref)]
 
 
-@saboteur("leave-gap", "3 4 6 rule quote isolation interleavings")
+@saboteur(
+    "leave-gap",
+    {
+        "3": "token_count is the span's own count",
+        "4": "each node starts where the previous ended",
+        "interleavings": "each node starts where the previous ended",
+        "isolation": "a record and its nodes are read in its own scope alone",
+        "quote": "a quote spans the node it names",
+        "rule": "nodes are cut where the rule cuts",
+    },
+)
 class LeaveGap(Sabotaged):
     """The second node starts one character late."""
 
@@ -23,7 +40,14 @@ class LeaveGap(Sabotaged):
         return [replace(n, start=n.start + 1) if n.index == 1 else n for n in self.subject.nodes(ref)]
 
 
-@saboteur("drop-last-node", "4 rule interleavings")
+@saboteur(
+    "drop-last-node",
+    {
+        "4": "the last node ends at the parent's length",
+        "interleavings": "the last node ends at the parent's length",
+        "rule": "nodes are cut where the rule cuts",
+    },
+)
 class DropLastNode(Sabotaged):
     """The last node of a long record is missing."""
 
@@ -32,7 +56,7 @@ class DropLastNode(Sabotaged):
         return nodes[:-1] if len(nodes) > 2 else nodes
 
 
-@saboteur("divide-by-place", "5")
+@saboteur("divide-by-place", {"5": "the same text divides into the same nodes in another order and company"})
 class DivideByPlace(Sabotaged):
     """Where a node ends depends on the directory that the store lies in."""
 
@@ -44,7 +68,7 @@ class DivideByPlace(Sabotaged):
         return nodes
 
 
-@saboteur("keep-after-delete", "6")
+@saboteur("keep-after-delete", {"6": "nodes outlived their record"})
 class KeepAfterDelete(Sabotaged):
     """A deleted record's nodes stay."""
 
@@ -60,7 +84,7 @@ class KeepAfterDelete(Sabotaged):
         return self._kept.get(ref) or self.subject.nodes(ref)
 
 
-@saboteur("keep-after-update", "4 6")
+@saboteur("keep-after-update", {"4": "the last node ends at the parent's length", "6": "a node of another text"})
 class KeepAfterUpdate(Sabotaged):
     """An updated record keeps the nodes of its old text until new ones are built."""
 
@@ -76,7 +100,7 @@ class KeepAfterUpdate(Sabotaged):
         return self.subject.nodes(ref) or self._kept.get(ref, [])
 
 
-@saboteur("unknown-is-fits", "unknown")
+@saboteur("unknown-is-fits", {"unknown": "nothing is built while tokens are unknown"})
 class BuildOnUnknown(Sabotaged):
     """A record whose tokens are unknown gets nodes at a guess."""
 
@@ -88,7 +112,7 @@ class BuildOnUnknown(Sabotaged):
         return [Node(0, 0, half, 1, 1, b"", ""), Node(1, half, len(text), 1, 1, b"", "")]
 
 
-@saboteur("node-for-everything", "fits")
+@saboteur("node-for-everything", {"fits": "has no nodes"})
 class NodeForEverything(Sabotaged):
     """A record that fits gets one node, the whole of it."""
 
@@ -104,7 +128,7 @@ class NodeForEverything(Sabotaged):
         return [Node(0, 0, len(text), report.count, report.window, embedded.vectors[0].tobytes(), "")]
 
 
-@saboteur("skip-locked", "locked")
+@saboteur("skip-locked", {"locked": "a long record has no nodes"})
 class SkipLocked(Sabotaged):
     """A locked record gets no nodes."""
 
@@ -120,7 +144,7 @@ class SkipLocked(Sabotaged):
         return [] if ref in self._locked else self.subject.nodes(ref)
 
 
-@saboteur("forget-model", "model")
+@saboteur("forget-model", {"model": "rebuilt nodes name the new model"})
 class ForgetModel(Sabotaged):
     """Nodes do not say which model made them."""
 
@@ -128,7 +152,7 @@ class ForgetModel(Sabotaged):
         return [replace(node, model="model") for node in self.subject.nodes(ref)]
 
 
-@saboteur("write-old-text", "swap")
+@saboteur("write-old-text", {"swap": "a build wrote nodes of a deleted record"})
 class WriteOldText(Sabotaged):
     """A record that changed while the queue ran keeps the nodes of the text it had before."""
 
@@ -147,7 +171,19 @@ class WriteOldText(Sabotaged):
         return self._stale.get(ref) or self.subject.nodes(ref)
 
 
-@saboteur("merge-nodes", "3 6 rule quote isolation swap model tampered-parent")
+@saboteur(
+    "merge-nodes",
+    {
+        "3": "a node fits the window",
+        "6": "a node of another text",
+        "isolation": "a record and its nodes are read in its own scope alone",
+        "model": "repair embeds every span with the new model",
+        "quote": "a long record is quoted by its most relevant node",
+        "rule": "nodes are cut where the rule cuts",
+        "swap": "a node of another text",
+        "tampered-parent": "a node of another text",
+    },
+)
 class MergeNodes(Sabotaged):
     """The first two nodes are one: cut without being measured again."""
 
@@ -159,7 +195,7 @@ class MergeNodes(Sabotaged):
         return [replace(node, index=index) for index, node in enumerate(merged)]
 
 
-@saboteur("keep-needless-nodes", "grown-window")
+@saboteur("keep-needless-nodes", {"grown-window": "a record has nodes exactly when it runs past the grown window"})
 class KeepNeedlessNodes(Sabotaged):
     """A record that fits a grown window keeps its nodes."""
 
@@ -173,3 +209,32 @@ class KeepNeedlessNodes(Sabotaged):
             self._seen[ref] = (text, nodes)
         seen_text, seen = self._seen.get(ref, (None, []))
         return nodes or (seen if seen_text == text else [])
+
+
+@saboteur("divide-at-random", {"5": "the same text divides into the same nodes when they are rebuilt"})
+class DivideAtRandom(Sabotaged):
+    """Where a text is cut differs each time that its nodes are built."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._times: Counter[tuple[Ref, str]] = Counter()
+
+    def settle(self) -> None:
+        self._counting(self.subject.settle)
+
+    def repair(self) -> Repaired:
+        return self._counting(self.subject.repair)
+
+    def nodes(self, ref: Ref) -> list[Node]:
+        nodes = self.subject.nodes(ref)
+        edge = nodes[0].end - self._times[ref, self.subject.text(ref) or ""] + 1 if len(nodes) > 1 else 0
+        if edge < 1 or edge == nodes[0].end:
+            return nodes
+        return [replace(nodes[0], end=edge), replace(nodes[1], start=edge), *nodes[2:]]
+
+    def _counting(self, build: Callable[[], T]) -> T:
+        """The first time a text is cut as it should be: what is told apart is a rebuild."""
+        without = [ref for ref in self.subject.refs() if not self.subject.nodes(ref)]
+        built = build()
+        self._times.update((ref, self.subject.text(ref) or "") for ref in without if self.subject.nodes(ref))
+        return built

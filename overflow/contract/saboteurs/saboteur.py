@@ -4,7 +4,7 @@ A saboteur lies in what the subject answers, or tampers with its database, and l
 on any subject with the capabilities it needs. DESIGN.md, principle 4.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,21 +39,34 @@ class Sabotaged:
 
 @dataclass(frozen=True)
 class Saboteur:
-    """`breaks` says what it does, in a line; `expected` are the laws that must go red, and of the six no others."""
+    """`breaks` says what it does, in a line; `requires` are capabilities it needs itself.
+
+    `titles` has the laws that must go red, and of the six no others, each with what the violation's title must say.
+    """
 
     name: str
     breaks: str
-    expected: frozenset[str]
+    titles: Mapping[str, str]
+    requires: frozenset[str]
     wrap: Callable[[Subject], Any]
+
+    @property
+    def expected(self) -> frozenset[str]:
+        """The laws that must go red."""
+        return frozenset(self.titles)
 
 
 SABOTEURS: dict[str, Saboteur] = {}
 
 
-def saboteur(name: str, expected: str) -> Callable[[type[Sabotaged]], type[Sabotaged]]:
+def saboteur(
+    name: str, titles: Mapping[str, str], *, requires: str = ""
+) -> Callable[[type[Sabotaged]], type[Sabotaged]]:
+    """Register a saboteur; `requires` names capabilities, separated by spaces."""
+
     def register(wrapper: type[Sabotaged]) -> type[Sabotaged]:
         breaks = (wrapper.__doc__ or "").strip().splitlines()[0]
-        SABOTEURS[name] = Saboteur(name, breaks, frozenset(expected.split()), wrapper)
+        SABOTEURS[name] = Saboteur(name, breaks, titles, frozenset(requires.split()), wrapper)
         return wrapper
 
     return register
