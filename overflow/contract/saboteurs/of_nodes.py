@@ -8,6 +8,7 @@ from typing import TypeVar
 from overflow.contract.saboteurs.saboteur import Sabotaged, saboteur
 from overflow.contract.subject import Node, Ref, Repaired, Stored, Subject
 from overflow.embedding.http import EmbeddingClient
+from overflow.tokens.http import HttpWindow
 
 T = TypeVar("T")
 
@@ -25,7 +26,6 @@ class InferTokenCount(Sabotaged):
 @saboteur(
     "leave-gap",
     {
-        "3": "token_count is the span's own count",
         "4": "each node starts where the previous ended",
         "interleavings": "each node starts where the previous ended",
         "isolation": "a record and its nodes are read in its own scope alone",
@@ -37,7 +37,16 @@ class LeaveGap(Sabotaged):
     """The second node starts one character late."""
 
     def nodes(self, ref: Ref) -> list[Node]:
-        return [replace(n, start=n.start + 1) if n.index == 1 else n for n in self.subject.nodes(ref)]
+        nodes, text = self.subject.nodes(ref), self.subject.text(ref) or ""
+        return [self._late(node, text) if node.index == 1 else node for node in nodes]
+
+    def _late(self, node: Node, text: str) -> Node:
+        """Counted anew, as a divider that leaves a gap would: what it must be caught for is the gap."""
+        with HttpWindow(self.embedding_url) as window:
+            (report,) = window.measure([text[node.start + 1 : node.end]])
+        if report is None or report.truncated:
+            return node
+        return replace(node, start=node.start + 1, token_count=report.count)
 
 
 @saboteur(
