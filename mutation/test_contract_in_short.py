@@ -15,7 +15,7 @@ from overflow.contract.runner import Runner
 from overflow.embedding.wordllama import wordllama_vectors
 from overflow.subjects.registry import subject_factory
 
-SHORT = Profile("short", 12, 0.0, 12, (Phase.explicit, Phase.generate))
+SHORT = Profile("short", 12, 0.0, 12, phases=(Phase.explicit, Phase.generate))
 
 
 @pytest.fixture(scope="module")

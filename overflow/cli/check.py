@@ -5,6 +5,7 @@ It wires a subject, a model and a corpus to the contract's runner, and prints wh
 
 import dataclasses
 import json
+import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -98,6 +99,10 @@ def check(
     Exits 0 when every law that could be asked holds, 1 when one is violated or none could be asked, 2 on bad usage, 3
     when the subject or a server is not available.
     """
+    from overflow.embedding.cache import cache_directory
+
+    # What Hypothesis computes once is no matter of the folder that a check is run from.
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(cache_directory() / "hypothesis"))
     from overflow.cli.catalogue import print_laws, print_saboteurs
     from overflow.cli.real_text import RealText
     from overflow.contract import report

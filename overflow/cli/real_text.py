@@ -66,4 +66,11 @@ def _scenario(corpus: Corpus, model: Model, seed: int) -> Scenario:
     longest = sorted(documents, key=len)[-_QUERIED:]
     queries = [text[-80:] for text in longest] + [text[:80] for text in longest] + ["請求データベースの版", ""]
     edits = (longest[0], documents[0])
-    return Scenario(RememberedWindow(model.window), records, tuple(queries), edits, seed, model.identity() or "unknown")
+    window = RememberedWindow(model.window)
+    scenario = Scenario(window, records, tuple(queries), edits, seed, model.identity() or "unknown")
+    if not any(scenario.runs_past(text) for text in sorted(documents, key=len, reverse=True)):
+        raise InputError(
+            f"the corpus {corpus.id} has no record that runs past the window of {window.name}, and so proves nothing;"
+            " give longer texts or a smaller --window"
+        )
+    return scenario

@@ -66,8 +66,9 @@ class Tally:
 def force(law: Law, tally: Tally, profile: Profile) -> tuple[Status, str | None]:
     """What examples without a failure prove: that the law holds, nothing (and why), or that it could not be asked."""
     if tally.divided < profile.divided * tally.examples:
-        few = f"too few examples divided: {tally.divided} of {tally.examples}, {profile.divided:.0%} are needed"
-        return "violated", few
+        few = f"too few examples divided: nodes were seen in {tally.divided} of {tally.examples}"
+        hint = "does the subject divide when it writes, or in settle, and does nodes() read what it wrote?"
+        return "violated", f"{few}, {profile.divided:.0%} are needed; {hint}"
     return evident(law, tally)
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from overflow.embedding.cache import cache_directory
 from overflow.errors import UnavailableError
 from overflow.gate.child import Job
 from overflow.gate.mutants import Catalogue, Mutant
@@ -128,6 +129,7 @@ class Gate:
         command = [sys.executable, "-P", "-m", "overflow.gate.child", json.dumps(asdict(job))]
         # One order of sets and dictionaries for every run, so that the same examples are drawn each time.
         environment["PYTHONHASHSEED"] = "0"
+        environment.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(cache_directory() / "hypothesis"))
         started = time.monotonic()
         with self._process(command, environment) as process:
             try:
