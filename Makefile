@@ -11,7 +11,7 @@ check: $(VENV)/.installed
 	$(BIN)/overflow check $(CHECK)
 
 test: $(VENV)/.installed-test
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
 
 # Break the reference in every named way; exactly the named laws must notice. The power matrix is build/power.html.
 mutate: $(VENV)/.installed
