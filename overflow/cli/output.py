@@ -6,10 +6,12 @@ It never leaves a half-written file. DESIGN.md, "Command line" (`--json PATH`).
 import errno
 import json
 import os
+import secrets
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import IO, TYPE_CHECKING
 
 import click
 
@@ -84,13 +86,17 @@ def _whole_file(path: str) -> Iterator[Callable[[str], None]]:
     with ExitStack() as stack:
         with _told(path):
             aside = target = Path(path)
-            if not target.exists() or target.is_file():
+            replaced = not target.exists() or target.is_file()
+            if replaced:
                 target = _resolved(path)
-                # Not made from the name of the file, which may be as long as a name can be.
-                aside = target.with_name(f".overflow-{os.getpid()}")
+                # No other run has this name, in whatever container it shares the folder; and it is never too long.
+                aside = target.with_name(f".overflow-{secrets.token_hex(8)}")
                 stack.callback(aside.unlink, missing_ok=True)
             # A lone surrogate is spelled out, in the way that is JSON's too.
-            file = aside.open("w", encoding="utf-8", errors="backslashreplace", newline="")
+            mode = "x" if replaced else "w"
+            file = aside.open(mode, encoding="utf-8", errors="backslashreplace", newline="")
+            if replaced and target.exists():
+                aside.chmod(stat.S_IMODE(target.stat().st_mode))
         stack.callback(_close, file)
 
         def write(text: str) -> None:
@@ -104,7 +110,7 @@ def _whole_file(path: str) -> Iterator[Callable[[str], None]]:
                 aside.replace(target)
 
 
-def _close(file: TextIO) -> None:
+def _close(file: IO[str]) -> None:
     # What is left after a failed write fails once more, and has been told.
     with suppress(OSError):
         file.close()

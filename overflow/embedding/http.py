@@ -46,7 +46,7 @@ class EmbeddingClient(BehindServer):
         fingerprint = json_object(answer, source).get("fingerprint")
         if fingerprint is None:
             return None
-        if not isinstance(fingerprint, str) or not fingerprint:
+        if not isinstance(fingerprint, str) or not fingerprint or not _storable(fingerprint):
             raise UnavailableError(f"{source} answered a fingerprint that is not a text")
         return fingerprint
 
@@ -73,6 +73,15 @@ class EmbeddingClient(BehindServer):
     def measure(self, texts: Sequence[str]) -> list[TokenReport | None]:
         """Reports without running the model, as `HttpWindow.measure` gives them."""
         return measure_over(self._transport, texts)
+
+
+def _storable(text: str) -> bool:
+    """Whether it can be written as UTF-8: JSON can spell a lone surrogate, and no database takes one."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _checked_vectors(answer: dict[str, object], count: int, source: str) -> Vectors:

@@ -44,6 +44,13 @@ def status_accurate(world: World) -> None:
         expect(each.nodes == expected, "status", title, expected=expected, got=each.nodes, **context)
     world.settle(subject)
     check_built(world, subject, refs_of(stored), "status", "every queued build")
+    for each, text in zip(stored, world.scenario.texts, strict=False):
+        if waits and world.can_update(each.ref) and subject.text(each.ref) != text:
+            answer = subject.update(each.ref, text)
+            expected = "queued" if world.scenario.runs_past(text) else None
+            context = {"record": each.ref, "text": repr(text), "window": world.scenario.window.name}
+            title = "an update says queued exactly when its new text runs past the window"
+            expect(answer.nodes == expected, "status", title, expected=expected, got=answer.nodes, **context)
 
     off = world.open("off", queue=False)
     for each in world.fill(off):

@@ -56,6 +56,8 @@ def _change(world: World, subject: Subject, ref: Ref, text: str, rng: random.Ran
     way = rng.choice(ways)
     if way == "delete":
         subject.delete(ref)
+        left = subject.text(ref)
+        expect(left is None, "6", "a deleted record is gone", expected=None, got=repr(left), record=ref)
     elif way == "SQL delete":
         subject.execute(f"DELETE FROM {TABLES[ref.kind][0]} WHERE id = ?", (ref.id,))
     else:
@@ -66,6 +68,9 @@ def _change(world: World, subject: Subject, ref: Ref, text: str, rng: random.Ran
             return None
         if way == "update":
             subject.update(ref, text)
+            title = "an updated record holds its new text"
+            got = subject.text(ref)
+            expect(got == text, "6", title, expected=repr(text), got=repr(got), record=ref)
         else:
             set_text(subject, ref, text)
     return way
