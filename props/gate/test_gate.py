@@ -135,7 +135,7 @@ def test_saboteurs_go_around_a_subject_of_few_capabilities(toy: Path) -> None:
     code, out, err = mutate(toy, "--subject", "toy:Store", "--mutant", "leave-gap", "--json", "-")
     (gap,) = json.loads(out)["mutants"]
     assert (code, gap["kind"], gap["outcome"]) == (0, "saboteur", "as_expected"), err
-    assert {"3", "4"} <= set(gap["expected"])
+    assert gap["expected"] == ["4"]
     code, out, err = mutate(toy, "--subject", "toy:Store", "--mutant", "export-nodes")
     assert (code, out) == (2, "")
     assert "export" in err
@@ -161,19 +161,19 @@ def test_bad_usage_is_one_line(toy: Path, arguments: list[str], code: int, said:
 
 
 def test_a_law_weakened_by_hand_lets_a_mutant_survive(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The gate itself bites: with one assertion taken out of invariant 4, a mutant it alone notices survives."""
+    """The gate itself bites: with one assertion taken out of invariant 6, a mutant it alone notices survives."""
     weaker = Mutant(
         "weaker",
-        "Invariant 4 does not ask where the last node ends.",
-        frozenset({"4"}),
-        "contract/laws/facts.py",
-        "expect(last == len(text), law_id,",
-        "expect(True, law_id,",
+        "Invariant 6 does not ask whether an id is used again.",
+        frozenset({"6"}),
+        "contract/laws/lifecycle.py",
+        'expect(newest not in stored, "6",',
+        'expect(True, "6",',
     )
     package = Path(overflow.__file__).parent
     catalogue = load(package.parent / "mutation" / "mutants.toml", [law.id for law in all_laws()])
-    noticed = next(each for each in catalogue.mutants if each.name == "last-node-is-short")
-    assert noticed.red == {"4"}
+    noticed = next(each for each in catalogue.mutants if each.name == "ids-used-again")
+    assert noticed.red == {"6"}
     with copied(package, weaker) as weakened:
         monkeypatch.setenv("PYTHONPATH", str(weakened))
         with Gate("reference", catalogue, python=sys.executable, seed=0, workers=1) as gate:
