@@ -5,6 +5,7 @@ It knows no table. Each call holds the connection's lock for its SQL alone; a bl
 Overflow Tree, section 3 (the write lock).
 """
 
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,8 +20,8 @@ BUSY_TIMEOUT = 10.0
 
 #: Rows read at a time by `stream`.
 _BATCH = 100
-#: What every SQLite file that is not empty starts with.
-_MAGIC = b"SQLite format 3\0"
+#: Bytes of the smallest page there is: what is shorter is no SQLite file, unless it is empty.
+_LEAST_PAGE = 512
 
 #: Makes the connection from the arguments of sqlite3.Connection; tests give one that fails at a chosen statement.
 Factory = Callable[..., sqlite3.Connection]
@@ -111,20 +112,16 @@ def untouched(path: str) -> Iterator[Database | None]:
 
     Raises NotAStoreError, before SQLite would take a file shorter than a page for an empty one and overwrite it.
     """
+    # Never by opening the file here: closing it would end every lock that this process holds on it, and another process
+    # would take its log away as if nobody used it. POSIX advisory locks; sqlite.org/howtocorrupt.html, section 2.2.
     file = Path(path)
-    if not file.is_file():
+    if not file.is_file() or not (size := file.stat().st_size):
         yield None
         return
-    try:
-        with file.open("rb") as opened:
-            head = opened.read(len(_MAGIC))
-    except OSError as error:
-        raise ReadOnlyStoreError(f"{path} cannot be read: {error.strerror}; make it readable") from error
-    if head and head != _MAGIC:
+    if not os.access(file, os.R_OK):
+        raise ReadOnlyStoreError(f"{path} cannot be read; make it readable")
+    if size < _LEAST_PAGE:
         raise NotAStoreError(f"{path} is not a SQLite database; give the path of a store, or a new one")
-    if not head:
-        yield None
-        return
     with closing(Database(path, _reader, writes=False)) as database:
         yield database
 
