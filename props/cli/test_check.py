@@ -64,10 +64,11 @@ def test_corpus_column(tmp_path: Path) -> None:
     """Documents of the user's own are a column of their own; one document of many words divides."""
     (tmp_path / "long.md").write_text("The billing database is PostgreSQL 15. " * 200)
     (tmp_path / "short.txt").write_text("A note.")
-    ran = check("--invariant", "4", "--corpus", str(tmp_path), "--json", "-")
+    ran = check("--invariant", "4", "--corpus", str(tmp_path), "--json", "-", cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
     corpus = json.loads(ran.stdout)["results"][0]["corpus"]
     assert (corpus["status"], corpus["records"], corpus["divided"]) == ("holds", 2, 1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["long.md", "short.txt"], "a check leaves nothing behind"
 
 
 def test_corpus_that_never_divides_proves_nothing(tmp_path: Path) -> None:

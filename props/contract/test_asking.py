@@ -42,7 +42,7 @@ class DividesAtOnce(Reference):
         return Stored(stored.ref, None)
 
 
-@pytest.mark.parametrize("law_id", ["swap", "pending"])
+@pytest.mark.parametrize("law_id", ["swap", "pending", "status"])
 def test_builds_of_a_write_cannot_be_raced(law_id: str) -> None:
     """A store that divides in its write is not failed for want of waiting builds: it is skipped, with the reason."""
     found = result(DividesAtOnce, law_id)

@@ -142,7 +142,8 @@ def test_the_identity_is_the_fingerprint_or_unknown(server: ScriptedServer, clie
     assert client.identity() is None
     server.script.hook = lambda _: answering({"identity": {}, "incomplete": ["window"], "fingerprint": None})
     assert client.identity() is None
-    for wrong in (3, "", ["a"]):
+    # The last is a lone surrogate, which JSON can spell and no database takes.
+    for wrong in (3, "", ["a"], "\ud800"):
         server.script.hook = lambda _, wrong=wrong: answering({"fingerprint": wrong})  # type: ignore[misc]
         with pytest.raises(UnavailableError, match="fingerprint"):
             client.identity()

@@ -59,13 +59,13 @@ def check_fresh(world: World, subject: Subject, ref: Ref, mark: int, law_id: str
     stale = [
         (n.start, n.end)
         for n in nodes
-        if n.embedding is not None and not _was_embedded(text[n.start : n.end], text, embedded)
+        if n.embedding is not None and not was_embedded(text[n.start : n.end], text, embedded)
     ]
     title = "a node of another text than the one stored: its span was never sent to be embedded"
     expect(not stale, law_id, title, expected="no node of the old text", got=stale, text=repr(text), **context)
 
 
-def _was_embedded(span: str, whole: str, embedded: set[str]) -> bool:
+def was_embedded(span: str, whole: str, embedded: set[str]) -> bool:
     """Whether `span` was embedded, as it is or after a prompt prefix; as the end of its own record does not count."""
     return span in embedded or any(each.endswith(span) and each != whole for each in embedded)
 

@@ -7,7 +7,7 @@ everything that was said to be stored is. It decides nothing of when what happen
 from collections.abc import Callable
 from typing import Any
 
-from overflow.contract.laws.facts import TABLES, check_partition, set_text
+from overflow.contract.laws.facts import TABLES, check_partition, set_text, was_embedded
 from overflow.contract.laws.law import expect
 from overflow.contract.scenario import Record
 from overflow.contract.subject import Ref, Subject
@@ -91,7 +91,7 @@ class Written:
                 continue
             check_partition(self._law, text, nodes, ref, self._world.scenario.window.name)
             embedded = self._world.embedded_since(self._since[ref])
-            stale = [(n.start, n.end) for n in nodes if text[n.start : n.end] not in embedded]
+            stale = [(n.start, n.end) for n in nodes if not was_embedded(text[n.start : n.end], text, embedded)]
             self._expect(not stale, "a stale node survived", [], stale, ref)
             over = [n.index for n in nodes if self._world.scenario.runs_past(text[n.start : n.end])]
             self._expect(not over, "every node fits its window", [], over, ref)
