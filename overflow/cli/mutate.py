@@ -21,6 +21,7 @@ from overflow.cli.generated import generated as generated_mutants
 from overflow.cli.output import require_writable, stdout_console, write_text
 from overflow.contract.laws import all_laws
 from overflow.contract.saboteurs import SABOTEURS
+from overflow.contract.signals import terminated_as_interrupted
 from overflow.errors import InputError
 from overflow.gate import report
 from overflow.gate.mutants import Catalogue, load
@@ -88,7 +89,7 @@ def mutate(
     subject_factory(subject)  # What is no subject is told here, and not by the first process that meets it.
     started = time.monotonic()
     gate = Gate(subject, catalogue, python=sys.executable, seed=seed, workers=workers or os.cpu_count() or 1)
-    with gate, _Progress(len(breakings)) as progress:
+    with terminated_as_interrupted(), gate, _Progress(len(breakings)) as progress:
         baseline = gate.baseline()
         red = [result for result in baseline if result.state in ("red", "broken")]
         verdicts = [] if red else gate.break_each(_askable(breakings, baseline), progress.ended)

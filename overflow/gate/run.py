@@ -153,12 +153,15 @@ class Gate:
                 command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0
             )
             self._running.add(process)
-        try:
-            with process:
+        with process:
+            try:
                 yield process
-        finally:
-            with self._lock:
-                self._running.discard(process)
+            finally:
+                # Whatever ended the block: nothing of its group stays, and an interrupted wait is done again.
+                _kill(process)
+                process.wait()
+                with self._lock:
+                    self._running.discard(process)
 
 
 def _kill(process: subprocess.Popen[str]) -> None:

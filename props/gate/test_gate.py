@@ -196,3 +196,33 @@ def test_a_mutant_that_never_ends_is_timed_out(toy: Path, monkeypatch: pytest.Mo
         gate.baseline()
         (verdict,) = gate.break_each([Breaking("loops", "source", "?", loops.red, loops)], lambda _: None)
     assert (verdict.outcome, verdict.red) == ("timeout", frozenset())
+
+
+#: A subject that says through a pipe which process opened it, and never answers.
+WAITING = """
+import os, sys, time
+class Waiting:
+    name, version = "waiting", "1"
+    def open(self, directory, embedding_url):
+        with open(os.environ["TOLD"], "w") as pipe:
+            pipe.write(str(os.getpid()))
+        time.sleep(600)
+    def close(self): pass
+"""
+
+
+def test_a_gate_that_is_terminated_leaves_no_process_behind(tmp_path: Path) -> None:
+    """SIGTERM ends the gate as Ctrl-C does, and first what it started."""
+    (tmp_path / "waiting.py").write_text(WAITING)
+    told = tmp_path / "told"
+    os.mkfifo(told)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "TOLD": str(told)}
+    command = [sys.executable, "-m", "overflow", "mutate", "--subject", "waiting:Waiting"]
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as gate:
+        child = int(told.read_text())  # A pipe is read when the subject writes to it.
+        gate.terminate()
+        _, err = gate.communicate(timeout=60)
+    assert gate.returncode == 130, err
+    assert "interrupted" in err
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)

@@ -107,18 +107,12 @@ def test_a_mutant_changes_the_copy_alone(tmp_path: Path) -> None:
         (mutant("VALUE = 3", "VALUE = 2"), "not in"),
         (mutant("'a'", "'b'"), "2 times"),
         (mutant("VALUE", "V", "gone.py"), "no file"),
-        (mutant("VALUE", "V", "../toy/__init__.py"), None),
         (mutant("root", "r", "../../../../../../etc/passwd"), "no file"),
     ],
 )
-def test_a_text_that_is_not_there_once_is_stale(tmp_path: Path, stale: Mutant, said: str | None) -> None:
+def test_a_text_that_is_not_there_once_is_stale(tmp_path: Path, stale: Mutant, said: str) -> None:
     """A mutant is applied where its text is there exactly once, inside the package, and nowhere else."""
-    source = package(tmp_path)
-    if said is None:
-        with copied(source, stale) as folder:
-            assert (folder / "toy" / "__init__.py").read_text().startswith("V = 1")
-        return
-    with pytest.raises(StaleError, match=said), copied(source, stale):
+    with pytest.raises(StaleError, match=said), copied(package(tmp_path), stale):
         pass
 
 
