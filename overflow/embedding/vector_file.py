@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from overflow.shown import shown
+
 logger = logging.getLogger(__name__)
 
 #: One unit vector, shape (dimensions,).
@@ -30,6 +32,9 @@ CREATE TABLE IF NOT EXISTS vectors (
 _EXISTS = "SELECT count(*) FROM sqlite_master WHERE name = 'vectors'"
 _SELECT = "SELECT vector FROM vectors WHERE identity = ? AND sha256 = ?"
 _INSERT = "INSERT OR REPLACE INTO vectors (identity, sha256, vector) VALUES (?, ?, ?)"
+
+#: A file of another kind, a failing disk; and a message of SQLite that quotes what is no UTF-8, which sqlite3 decodes.
+_FAILURES = (sqlite3.Error, OSError, UnicodeDecodeError)
 
 #: Bytes at the end of a row that digest those before.
 _SEAL = 8
@@ -59,9 +64,9 @@ class VectorFile:
                 if connection.execute(_EXISTS).fetchone() == (0,):
                     return [None] * len(texts)
                 rows = [connection.execute(_SELECT, (identity, _digest(text))).fetchone() for text in texts]
-        except (sqlite3.Error, OSError) as error:
+        except _FAILURES as error:
             self._readable = self._writable = False
-            logger.warning("cannot read the vector cache %s (%s): going on without; delete it", self.path, error)
+            self._warn("read", error, "going on without; delete it")
             return [None] * len(texts)
         return [None if row is None else _sound(row[0]) for row in rows]
 
@@ -75,9 +80,13 @@ class VectorFile:
             with closing(self._open()) as connection, connection:
                 connection.execute(_CREATE)
                 connection.executemany(_INSERT, rows)
-        except (sqlite3.Error, OSError) as error:
+        except _FAILURES as error:
             self._writable = False
-            logger.warning("cannot write the vector cache %s (%s): going on without", self.path, error)
+            self._warn("write", error, "going on without")
+
+    def _warn(self, what: str, error: Exception, advice: str) -> None:
+        # SQLite quotes names of the file, and a path may hold a line break.
+        logger.warning("%s", shown(f"cannot {what} the vector cache {self.path} ({error}): {advice}"))
 
     def _open(self) -> sqlite3.Connection:
         return sqlite3.connect(self.path, timeout=_PATIENCE)

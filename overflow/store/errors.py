@@ -47,15 +47,17 @@ class StoreFullError(UnavailableError):
     """The disk is full, or fails."""
 
 
+DAMAGED_INDEX = "has a damaged lexical index; run repair, or import an export into a new store"
+_DAMAGED = "is damaged; restore it, or import an export into a new store"
+
 _NAMED: dict[int, tuple[type[StoreInputError | UnavailableError], str]] = {
     sqlite3.SQLITE_NOTADB: (NotAStoreError, "is not a SQLite database; give the path of a store, or a new one"),
     # Statements are constants of this package, so that one SQLite cannot run is one without its table.
     sqlite3.SQLITE_ERROR: (DamagedStoreError, "has not all of its tables ({error}); run repair, or open it again"),
-    sqlite3.SQLITE_CORRUPT_VTAB: (
-        DamagedStoreError,
-        "has a damaged lexical index; run repair, or import an export into a new store",
-    ),
-    sqlite3.SQLITE_CORRUPT: (NotAStoreError, "is damaged; restore it, or import an export into a new store"),
+    sqlite3.SQLITE_CORRUPT_VTAB: (DamagedStoreError, DAMAGED_INDEX),
+    # No statement of this package meets a conflict of its own: the rows behind the lexical index contradict each other.
+    sqlite3.SQLITE_CONSTRAINT: (DamagedStoreError, "holds rows that contradict each other ({error}); run repair"),
+    sqlite3.SQLITE_CORRUPT: (NotAStoreError, _DAMAGED),
     sqlite3.SQLITE_CANTOPEN: (NotAStoreError, "cannot be opened; check that its directory exists and can be written"),
     sqlite3.SQLITE_READONLY: (ReadOnlyStoreError, "is read-only; make it and its directory writable"),
     sqlite3.SQLITE_PERM: (ReadOnlyStoreError, "cannot be accessed; make it and its directory writable"),
@@ -79,3 +81,6 @@ def named_errors(path: str) -> Iterator[None]:
             raise
         kind, what = named
         raise kind(f"{path} {what.format(error=error)}") from error
+    except UnicodeDecodeError as error:
+        # sqlite3 decodes SQLite's message, which may quote a name of the file that is no UTF-8: then it has no code.
+        raise NotAStoreError(f"{path} {_DAMAGED}") from error

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from overflow.embedding.embedder import Vectors
 from overflow.store.database import Database
+from overflow.store.errors import DAMAGED_INDEX, DamagedStoreError
 from overflow.store.records import Ref, Scope, scope_values
 from overflow.store.short_runs import ShortRuns
 from overflow.store.vectors import cosines, unpack
@@ -88,8 +89,12 @@ def _lexical(database: Database, runs: list[str], scope: Scope) -> list[Ref]:
 def _by_trigrams(database: Database, trigrams: list[str], scope: Scope) -> dict[Ref, float]:
     terms = " OR ".join('"' + trigram.replace('"', '""') + '"' for trigram in trigrams)
     values = {"terms": terms, "agent": scope.agent, "project": scope.project, "channel": scope.channel}
+    found = [row for statement in _LEXICAL for row in database.rows(statement, values)]
+    # SQLite has NULL for what is no number, here 0 / 0: the index has lost how long its texts are.
+    if any(bm25 is None for _, _, bm25 in found):
+        raise DamagedStoreError(f"{database.path} {DAMAGED_INDEX}")
     # bm25 is the better the lower.
-    return {Ref(kind, i): -bm25 for statement in _LEXICAL for kind, i, bm25 in database.rows(statement, values)}
+    return {Ref(kind, i): -bm25 for kind, i, bm25 in found}
 
 
 def _by_containing(database: Database, runs: Iterable[str], scope: Scope) -> dict[Ref, float]:

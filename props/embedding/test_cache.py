@@ -188,6 +188,32 @@ def test_a_folder_that_cannot_be_made_is_done_without(tmp_path: Path, caplog: py
     assert "going on without" in caplog.text
 
 
+def test_a_name_that_is_no_utf8_is_a_file_that_cannot_be_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """SQLite's message quotes it, and Python cannot decode that: the cache is done without all the same."""
+    path = tmp_path / "vectors.sqlite"
+    CachedEmbedder(Model(), tmp_path).embed(["a"])
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_master SET name = CAST(x'ff' AS TEXT), sql = 'CREATE TABLE ('")
+    assert same(CachedEmbedder(Model(), tmp_path).embed(["a"]), Model().embed(["a"]))
+    VectorFile(path).write("model-1", [("b", np.array([1, 0], np.float32))])
+    assert [record.getMessage().partition(" the vector cache")[0] for record in caplog.records] == [
+        "cannot read",
+        "cannot write",
+    ]
+
+
+def test_the_warning_is_one_line_that_draws_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A line break or an escape sequence of a path is spelled out."""
+    folder = tmp_path / "a\n\x1b[31mb"
+    folder.mkdir()
+    (folder / "vectors.sqlite").write_bytes(b"no database " * 100)
+    CachedEmbedder(Model(), folder).embed(["a"])
+    (message,) = (record.getMessage() for record in caplog.records)
+    assert message.isprintable()
+    assert r"a\n\x1b[31mb" in message
+
+
 def test_a_batch_is_kept_whole_or_not_at_all(tmp_path: Path) -> None:
     """A batch that breaks off half-way leaves none of its vectors."""
     file = VectorFile(tmp_path / "vectors.sqlite")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from overflow.store import Health, Ref, Scope
+from overflow.store.errors import DamagedStoreError
 from overflow.store.health import FINDINGS
 from overflow.store.repair import RUN_LIMIT
 from overflow.tokens.synthetic import SyntheticWindow
@@ -462,3 +463,28 @@ def _others(raw: sqlite3.Connection) -> list[tuple[Any, ...]]:
         " OR parent_kind NOT IN ('mem', 'ep'))"
         " ORDER BY parent_kind, parent_id, node_index"
     ).fetchall()
+
+
+def test_a_write_into_a_damaged_index_is_a_named_error(bench: Bench) -> None:
+    """Rows behind the index stand where the new record's must go: nothing is kept, and a repair mends it."""
+    store, raw = bench.open(), bench.raw()
+    store.store("a memory", Scope())
+    raw.execute("UPDATE memories_fts_data SET block = x''")
+    with pytest.raises(DamagedStoreError, match="run repair"):
+        store.store("another memory", Scope())
+    assert raw.execute("SELECT count(*) FROM memories").fetchone() == (1,)
+    store.repair()
+    assert store.check_health() == CALM
+    assert store.store("another memory", Scope()).ref.id == 2
+
+
+def test_a_recall_from_an_index_that_lost_its_sizes_is_a_named_error(bench: Bench) -> None:
+    """A rank over a total length of 0 is no number to SQLite, and no order to anyone."""
+    store, raw = bench.open(), bench.raw()
+    store.store("a memory", Scope())
+    raw.execute("UPDATE memories_fts_data SET block = x'0100' WHERE id = 1")
+    raw.execute("UPDATE memories_fts_docsize SET sz = x'00'")
+    with pytest.raises(DamagedStoreError, match="run repair"):
+        store.recall("memory", Scope(), 5)
+    store.repair()
+    assert [hit.ref.id for hit in store.recall("memory", Scope(), 5)] == [1]

@@ -429,3 +429,14 @@ def _impatient(path: str, **options: Any) -> sqlite3.Connection:
 
 def _read_only(path: str, **options: Any) -> sqlite3.Connection:
     return sqlite3.Connection(f"file:{path}?mode=ro", uri=True, **options)
+
+
+def test_a_name_that_is_no_utf8_is_a_damaged_database(bench: Bench) -> None:
+    """SQLite's message quotes it, and Python cannot decode that: the error is named all the same."""
+    bench.open().close()
+    raw = bench.raw()
+    raw.execute("PRAGMA writable_schema = ON")
+    raw.execute("UPDATE sqlite_master SET name = CAST(x'ff' AS TEXT), sql = 'CREATE TABLE (' WHERE name = 'tasks'")
+    raw.close()
+    with pytest.raises(NotAStoreError, match=r"a\.db is damaged; restore it"):
+        bench.open()
