@@ -1,22 +1,26 @@
 """A Hugging Face `tokenizer.json` as a TokenWindow: counts with special tokens, offsets in the text itself.
 
-The file's own truncation and padding are cleared, since either would falsify every count. It reports what a server of
-the CEmbedding contract reports over the same file. Overflow Tree, section 0.
+The file's own truncation, padding and dropout are cleared, since each would falsify every count. It reports what a
+server of the CEmbedding contract reports over the same file. Overflow Tree, section 0.
 """
 
 import json
+import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
 from tokenizers import Encoding, Tokenizer
+from tokenizers.models import BPE
 
 from overflow.errors import InputError
 from overflow.tokens.regular_file import read_regular
 from overflow.tokens.report import TokenReport
 from overflow.tokens.separation import separates_words
 from overflow.tokens.unicode_text import require_unicode
+
+_STDERR = 2
 
 
 class TokenizerFileWindow:
@@ -67,20 +71,45 @@ def _read(path: Path) -> str:
 
 
 def _tokenizer(source: str, path: str | Path) -> Tokenizer:
-    with _told(f"{path} is not a tokenizer.json of Hugging Face tokenizers"):
+    with _told(f"{path} is not a tokenizer.json of Hugging Face tokenizers"), _unheard():
         tokenizer = Tokenizer.from_str(source)
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        if isinstance(tokenizer.model, BPE):
+            # Chance is for training: it would count a text otherwise each time.
+            tokenizer.model.dropout = None
+        _try_out(tokenizer)
     return tokenizer
+
+
+def _try_out(tokenizer: Tokenizer) -> None:
+    """Tokenize a little of everything: a file at which the binding panics is mostly known before any text is read."""
+    with suppress(Exception):
+        tokenizer.encode("A word, 日本語 😀.\n")
+
+
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """In the block nothing reaches stderr: of a panic the binding prints lines of its own, past Python."""
+    with ExitStack() as put_back:
+        with suppress(OSError):  # It may be closed.
+            stderr = os.dup(_STDERR)
+            put_back.callback(os.close, stderr)
+            put_back.callback(os.dup2, stderr, _STDERR)
+            with Path(os.devnull).open("w") as nowhere:
+                os.dup2(nowhere.fileno(), _STDERR)
+        yield
 
 
 @contextmanager
 def _told(problem: str) -> Iterator[None]:
-    """What the binding finds wrong, as an InputError: it has no type of its own, but raises Exception itself."""
+    """What the binding finds wrong, as an InputError: it has no type of its own, but raises Exception itself; where it
+    panics, a BaseException whose type cannot be imported.
+    """
     try:
         yield
-    except Exception as error:
-        if type(error) is not Exception:
+    except BaseException as error:
+        if type(error) is not Exception and type(error).__name__ != "PanicException":
             raise
         raise InputError(f"{problem} ({' '.join(str(error).split())})") from error
 

@@ -1,16 +1,13 @@
 """A tokenizer.json as a window: the library's own truncation says where the window closes."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 
-from overflow.contract.oracle import divide_by_the_rule
-from overflow.division import divide
 from overflow.errors import InputError
 from overflow.tokens.report import TokenReport
 from overflow.tokens.tokenizer_file import TokenizerFileWindow
@@ -130,74 +127,43 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
             TokenizerFileWindow(path, 8)
 
 
-P, N = pre_tokenizers, normalizers
-GPT_4 = Regex(r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
-LLAMA = N.Sequence([N.Prepend("\u2581"), N.Replace(" ", "\u2581")])
-
-
-def described(
-    path: Path, model: models.Model, pre: P.PreTokenizer | None = None, normalizer: N.Normalizer | None = None
-) -> TokenizerFileWindow:
-    """The window of 20 tokens over a file with these parts."""
-    tokenizer = Tokenizer(model)
-    if pre is not None:
-        tokenizer.pre_tokenizer = pre
-    if normalizer is not None:
-        tokenizer.normalizer = normalizer
+def test_dropout_of_the_file_counts_for_nothing(tmp_path: Path) -> None:
+    """A BPE trained with dropout merges by chance: here it merges always, so that a text has one count."""
+    path = tmp_path / "tokenizer.json"
+    tokenizer = Tokenizer(models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")], dropout=0.5))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.save(str(path))
-    return TokenizerFileWindow(path, 20)
+    assert TokenizerFileWindow(path, 512).measure(["ab " * 256]) == [TokenReport(256, 512, False, 768)]
 
 
-PIECES = {"[UNK]": 0, "a": 1, "##a": 2, "b": 3, "##b": 4, "##.": 5, "## ": 6}
+#: Files at which the binding panics: when it reads them, and at the first text.
+PANICS = {
+    "a prefix longer than the pieces": {"model": {"continuing_subword_prefix": "abcdef"}},
+    "a charsmap that is none": {"normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAA"}},
+    "a special token nobody defined": {
+        "post_processor": {
+            "type": "TemplateProcessing",
+            "single": [{"SpecialToken": {"id": "X", "type_id": 0}}],
+            "pair": [],
+            "special_tokens": {},
+        }
+    },
+    "chunks without a length": {"pre_tokenizer": {"type": "FixedLength", "length": 0}},
+}
 
 
-def wordpiece() -> models.Model:
-    return models.WordPiece(PIECES, unk_token="[UNK]", max_input_chars_per_word=4000)
-
-
-@pytest.mark.parametrize(
-    ("model", "pre", "normalizer", "safe"),
-    [
-        (wordpiece, P.BertPreTokenizer(), None, True),
-        (wordpiece, P.Whitespace(), None, True),
-        (wordpiece, P.WhitespaceSplit(), N.Lowercase(), True),
-        (wordpiece, P.Sequence([P.Split("\n", "isolated"), P.WhitespaceSplit()]), None, True),
-        (models.BPE, P.ByteLevel(), None, True),
-        (models.BPE, P.Sequence([P.Split(GPT_4, "isolated"), P.ByteLevel(use_regex=False)]), None, True),
-        (models.BPE, None, LLAMA, True),
-        (models.BPE, P.Metaspace(split=False), None, True),
-        (models.Unigram, P.Metaspace(), None, True),
-        (wordpiece, P.Metaspace(), None, True),
-        (wordpiece, None, None, False),
-        (wordpiece, P.Split("\n", "isolated"), None, False),
-        (wordpiece, P.Sequence([P.Digits(), P.Punctuation()]), None, False),
-        (wordpiece, P.Metaspace(split=False), None, False),
-        (wordpiece, None, LLAMA, False),
-        (lambda: models.WordLevel(PIECES, unk_token="[UNK]"), None, None, False),
-        (models.BPE, None, None, False),
-        (models.BPE, P.ByteLevel(use_regex=False), None, False),
-        (models.Unigram, None, N.NFKC(), False),
-    ],
-)
-def test_a_file_is_prefix_safe_where_white_space_separates(
-    tmp_path: Path,
-    model: Callable[[], models.Model],
-    pre: P.PreTokenizer | None,
-    normalizer: N.Normalizer | None,
-    safe: bool,
+@pytest.mark.parametrize("what", PANICS)
+def test_a_file_at_which_the_binding_panics_is_refused(
+    tmp_path: Path, what: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """By its own description: the pre-tokenizer, any step of a sequence, or the normalizer of a model of pieces."""
-    assert described(tmp_path / "tokenizer.json", model(), pre, normalizer).prefix_safe == safe
-
-
-@pytest.mark.parametrize("pre", [None, P.Split("\n", "isolated"), P.WhitespaceSplit()])
-def test_a_word_that_collapses_divides_by_the_rule(tmp_path: Path, pre: P.PreTokenizer | None) -> None:
-    """A text of 14,000 characters that is one word, and so one unknown token, fits; a prefix of it would not."""
-    window = described(tmp_path / "tokenizer.json", wordpiece(), pre)
-    text = "ab ab. " * 2000
-
-    def measure(each: str) -> TokenReport | None:
-        return window.measure([each])[0]
-
-    found = [(span.start, span.end, span.token_count) for span in divide(text, window).spans]
-    assert found == divide_by_the_rule(text, measure)
+    """A panic is no Exception, and prints itself: here it is one line that names the file, and nothing else."""
+    path = tmp_path / "tokenizer.json"
+    Tokenizer(models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")])).save(str(path))
+    content = json.loads(path.read_text())
+    for key, value in PANICS[what].items():
+        content[key] = {**(content[key] or {}), **value}
+    path.write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"tokenizer\.json") as caught:
+        TokenizerFileWindow(path, 8)
+    assert "\n" not in str(caught.value)
+    assert capfd.readouterr().err == ""
