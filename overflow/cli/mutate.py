@@ -20,12 +20,11 @@ from rich.text import Text
 from overflow.cli.generated import generated as generated_mutants
 from overflow.cli.output import require_writable, stdout_console, write_text
 from overflow.contract.laws import all_laws
-from overflow.contract.saboteurs import SABOTEURS
 from overflow.contract.signals import terminated_as_interrupted
 from overflow.errors import InputError
 from overflow.gate import report
 from overflow.gate.mutants import Catalogue, load
-from overflow.gate.run import Breaking, Gate
+from overflow.gate.run import Breaking, Gate, breakings
 from overflow.gate.verdict import LawResult, Verdict
 from overflow.subjects.registry import subject_factory
 
@@ -79,20 +78,20 @@ def mutate(
         return generated_mutants(names, json_path)
     laws = {law.id: law.name for law in all_laws()}
     catalogue = _catalogue(subject, mutants, list(laws))
-    breakings = _breakings(catalogue)
+    chosen = breakings(catalogue)
     if "list" in names:
-        _list(breakings)
+        _list(chosen)
         return 0
-    breakings = _chosen(breakings, names)
+    chosen = _chosen(chosen, names)
     for path in (html, junit, json_path):
         require_writable(path)
     subject_factory(subject)  # What is no subject is told here, and not by the first process that meets it.
     started = time.monotonic()
     gate = Gate(subject, catalogue, python=sys.executable, seed=seed, workers=workers or os.cpu_count() or 1)
-    with terminated_as_interrupted(), gate, _Progress(len(breakings)) as progress:
+    with terminated_as_interrupted(), gate, _Progress(len(chosen)) as progress:
         baseline = gate.baseline()
         red = [result for result in baseline if result.state in ("red", "broken")]
-        verdicts = [] if red else gate.break_each(_askable(breakings, baseline), progress.ended)
+        verdicts = [] if red else gate.break_each(_askable(chosen, baseline), progress.ended)
     if json_path != "-":
         out = stdout_console()
         for result in red:
@@ -116,28 +115,18 @@ def _catalogue(subject: str, mutants: str | None, laws: Sequence[str]) -> Catalo
     return load(_CATALOGUE, laws) if subject == "reference" and _CATALOGUE.is_file() else None
 
 
-def _breakings(catalogue: Catalogue | None) -> list[Breaking]:
-    mutants = catalogue.mutants if catalogue is not None else ()
-    return [
-        *(Breaking(each.name, "source", each.breaks, each.red, each) for each in mutants),
-        *(Breaking(each.name, "saboteur", each.breaks, each.expected, None) for each in SABOTEURS.values()),
-    ]
-
-
-def _chosen(breakings: list[Breaking], names: Sequence[str]) -> list[Breaking]:
-    known = {each.name for each in breakings}
+def _chosen(every: list[Breaking], names: Sequence[str]) -> list[Breaking]:
+    known = {each.name for each in every}
     if unknown := [name for name in names if name not in known]:
         raise InputError(f"no mutant or saboteur is called {unknown[0]!r}; --mutant list names them")
-    return [each for each in breakings if not names or each.name in names]
+    return [each for each in every if not names or each.name in names]
 
 
-def _askable(breakings: list[Breaking], baseline: Sequence[LawResult]) -> list[Breaking]:
+def _askable(chosen: list[Breaking], baseline: Sequence[LawResult]) -> list[Breaking]:
     """The breakings that this subject can be asked about, each with the laws that it can be asked for."""
     asked = frozenset(result.law for result in baseline if result.state != "skipped")
     kept = [
-        replace(each, expected=each.expected & asked)
-        for each in breakings
-        if not each.expected or each.expected & asked
+        replace(each, expected=each.expected & asked) for each in chosen if not each.expected or each.expected & asked
     ]
     if not kept:
         reasons = sorted({result.reason or "" for result in baseline if result.state == "skipped"})
@@ -145,9 +134,9 @@ def _askable(breakings: list[Breaking], baseline: Sequence[LawResult]) -> list[B
     return kept
 
 
-def _list(breakings: list[Breaking]) -> None:
-    width = max(len(each.name) for each in breakings)
-    for each in breakings:
+def _list(every: list[Breaking]) -> None:
+    width = max(len(each.name) for each in every)
+    for each in every:
         click.echo(f"{each.name:{width}}  {' '.join(sorted(each.expected)) or 'stays green'}: {each.breaks}")
 
 

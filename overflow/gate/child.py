@@ -26,7 +26,7 @@ _PHASES = (Phase.explicit, Phase.generate)
 FINDING = Profile("finding", 100, 0.0, 12, phases=_PHASES)
 
 #: For a law that has to stay green.
-LOOKING = Profile("looking", 10, 0.3, 12, phases=_PHASES)
+LOOKING = Profile("looking", 3, 0.3, 12, phases=_PHASES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ def as_json(baseline: str, verdicts: Sequence[Verdict]) -> dict[str, Any]:
                 "kind": verdict.kind,
                 "expected": sorted(verdict.expected),
                 "red": sorted(verdict.red),
+                "noticed": dict(verdict.noticed),
                 "outcome": verdict.outcome,
                 "seconds": round(verdict.seconds, 3),
                 "reason": verdict.reason,

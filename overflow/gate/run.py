@@ -19,6 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from overflow.contract.saboteurs import SABOTEURS
 from overflow.embedding.cache import cache_directory
 from overflow.errors import UnavailableError
 from overflow.gate.child import Job
@@ -39,6 +40,15 @@ class Breaking:
     breaks: str
     expected: frozenset[str]
     mutant: Mutant | None
+
+
+def breakings(catalogue: Catalogue | None) -> list[Breaking]:
+    """Every way there is to break a subject: the mutants of its sources, and the saboteurs."""
+    mutants = catalogue.mutants if catalogue is not None else ()
+    return [
+        *(Breaking(each.name, "source", each.breaks, each.red, each) for each in mutants),
+        *(Breaking(each.name, "saboteur", each.breaks, each.expected, None) for each in SABOTEURS.values()),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +114,18 @@ class Gate:
         saboteur = breaking.name if breaking.kind == "saboteur" else None
         ran = self._run(breaking.mutant, saboteur, breaking.expected)
         outcome, reason = ran.failure or judged(breaking.expected, ran.results)
-        red = frozenset(result.law for result in ran.results if result.state == "red")
+        noticed = {result.law: result.reason or "" for result in ran.results if result.state == "red"}
         asked = frozenset(result.law for result in ran.results if result.state != "skipped")
         return Verdict(
-            breaking.name, breaking.kind, breaking.breaks, breaking.expected, red, asked, outcome, reason, ran.seconds
+            breaking.name,
+            breaking.kind,
+            breaking.breaks,
+            breaking.expected,
+            noticed,
+            asked,
+            outcome,
+            reason,
+            ran.seconds,
         )
 
     def _run(self, mutant: Mutant | None, saboteur: str | None, expected: frozenset[str]) -> Ran:

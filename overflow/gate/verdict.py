@@ -4,7 +4,7 @@ Only a violation of a law is red. A crash, a lost subject, or a law that found n
 nor green, and no mutant passes by it. DESIGN.md, principle 4 and "Command line" (`overflow mutate`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -24,17 +24,22 @@ class LawResult:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One mutant or saboteur. `asked` are the laws that could be asked, `reason` is for people; times are seconds."""
+    """One mutant or saboteur. `noticed` are the laws that went red, each with the title of its violation, `asked` those
+    that could be asked; `reason` is for people; times are seconds."""
 
     name: str
     kind: Kind
     breaks: str
     expected: frozenset[str]
-    red: frozenset[str]
+    noticed: Mapping[str, str]
     asked: frozenset[str]
     outcome: Outcome
     reason: str | None
     seconds: float
+
+    @property
+    def red(self) -> frozenset[str]:
+        return frozenset(self.noticed)
 
     @property
     def passes(self) -> bool:

@@ -69,9 +69,8 @@ def test_only_a_violation_is_red(result: dict[str, Any], state: State) -> None:
 
 
 def verdict(name: str, red: set[str], outcome: Outcome = "as_expected") -> Verdict:
-    return Verdict(
-        name, "source", "It <breaks> & so on.", frozenset(red), frozenset(red), frozenset("12"), outcome, "r", 1.25
-    )
+    noticed = {law: f"title of {law}" for law in red}
+    return Verdict(name, "source", "It <breaks> & so on.", frozenset(red), noticed, frozenset("12"), outcome, "r", 1.25)
 
 
 def test_power_counts_what_a_law_caught_and_what_it_alone_caught() -> None:
@@ -97,6 +96,7 @@ def test_the_json_is_that_of_the_design() -> None:
         "outcome": "as_expected",
         "seconds": 1.25,
     }
+    assert row["noticed"] == {"1": "title of 1", "2": "title of 2"}
 
 
 def test_junit_has_a_case_a_mutant_and_a_failure_for_each_that_does_not_pass() -> None:

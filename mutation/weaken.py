@@ -1,0 +1,118 @@
+"""Takes one assertion after another out of the laws, and demands that the mutation gate complains of each loss.
+
+A gate that stays green without an assertion has no mutant for it. Every assertion that the laws reach is found by
+running them; a whole run of the gate says which breakings set one off, so that only those are run without it. What came
+of it is kept in `mutation/assertions.json`. DESIGN.md, principle 4.
+
+    python mutation/weaken.py                                 every assertion
+    python mutation/weaken.py "an id is never used again"     one of them
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+
+import overflow
+from overflow.contract.laws import all_laws
+from overflow.gate.child import Job
+from overflow.gate.mutants import Catalogue, Mutant, load
+from overflow.gate.run import Breaking, Gate, breakings
+from overflow.gate.trees import copied, importing
+from overflow.gate.verdict import Verdict
+
+PACKAGE = Path(overflow.__file__).parent
+CATALOGUE = Path(__file__).with_name("mutants.toml")
+RESULTS = Path(__file__).with_name("assertions.json")
+#: Every assertion of a law passes here.
+FILE, TEST = "contract/laws/law.py", "    if not holds:\n"
+#: Breakings run without an assertion before it counts as one that nothing misses.
+TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What the gate said without one assertion, named by the title of its violation, in whichever laws it is made.
+
+    `missed_by` is the breaking that then did not end as expected, None where the gate stayed green; `set_off_by` are
+    all that it was seen to notice.
+    """
+
+    title: str
+    missed_by: str | None
+    set_off_by: tuple[str, ...]
+
+
+def reached() -> set[str]:
+    """The title of every assertion that the laws evaluate on the reference, unbroken."""
+    telling = "    print(__import__('json').dumps([title]))\n" + TEST
+    with copied(PACKAGE, Mutant("telling", "", frozenset(), FILE, TEST, telling)) as folder:
+        job = json.dumps(asdict(Job("reference", None, (), 0, str(folder / PACKAGE.name))))
+        command = [sys.executable, "-P", "-m", "overflow.gate.child", job]
+        told = subprocess.run(command, env=importing(folder), capture_output=True, text=True, check=True).stdout
+    return {json.loads(line)[0] for line in set(told.splitlines()) if line.startswith("[")}
+
+
+@contextmanager
+def without(title: str) -> Iterator[None]:
+    """Inside, a gate runs on a copy of the package in which that assertion is never made."""
+    weaker = f"    if not holds and title != {title!r}:\n"
+    before = os.environ.get("PYTHONPATH")
+    with copied(PACKAGE, Mutant("weaker", "", frozenset(), FILE, TEST, weaker)) as folder:
+        os.environ["PYTHONPATH"] = importing(folder)["PYTHONPATH"]
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["PYTHONPATH"]
+            else:
+                os.environ["PYTHONPATH"] = before
+
+
+def verdicts(catalogue: Catalogue, chosen: Sequence[Breaking]) -> Iterator[Verdict]:
+    """Of each breaking as it ends."""
+    with Gate("reference", catalogue, python=sys.executable, seed=0, workers=os.cpu_count() or 1) as gate:
+        yield from gate.break_each(chosen, lambda _: None)
+
+
+def loss(title: str, catalogue: Catalogue, able: Sequence[Breaking]) -> Loss:
+    """Run the breakings that set an assertion off without it, until the gate complains of one."""
+    names = tuple(each.name for each in able)
+    with without(title):
+        for tried in able[:TRIES]:
+            (verdict,) = verdicts(catalogue, [tried])
+            if not verdict.passes:
+                return Loss(title, verdict.name, names)
+    return Loss(title, None, names)
+
+
+@click.command()
+@click.argument("titles", nargs=-1)
+def main(titles: tuple[str, ...]) -> None:
+    """Take the assertions with TITLES (every one without any) out, one at a time; exit 1 when the gate misses none."""
+    catalogue = load(CATALOGUE, [law.id for law in all_laws()])
+    every = breakings(catalogue)
+    seen = list(verdicts(catalogue, every))
+    noticed = {title for verdict in seen for title in verdict.noticed.values()}
+    losses = []
+    for title in sorted(titles or reached() | noticed):
+        able = [each for each, verdict in zip(every, seen, strict=True) if title in verdict.noticed.values()]
+        losses.append(loss(title, catalogue, able))
+        click.echo(f"{title}: {losses[-1].missed_by or 'NOT MISSED'}", err=True)
+    unmissed = [each for each in losses if each.missed_by is None]
+    if not titles:
+        partial = RESULTS.with_suffix(".partial")
+        partial.write_text(json.dumps([asdict(each) for each in losses], indent=1) + "\n", encoding="utf-8")
+        partial.replace(RESULTS)
+    click.echo(f"{len(losses)} assertions, {len(unmissed)} of which the gate does not miss")
+    sys.exit(1 if unmissed else 0)
+
+
+if __name__ == "__main__":
+    main()
