@@ -19,6 +19,7 @@ from typing import IO, cast
 
 from overflow.contract.gone import GoneError
 from overflow.contract.signals import OverdueError
+from overflow.contract.told import shortened
 from overflow.errors import UnavailableError
 
 #: What is kept of stderr (bytes), and how many of its lines an error shows.
@@ -160,8 +161,8 @@ class Child:
 
     def _account(self, what: str) -> str:
         lines = [line.strip() for line in self._tail.decode("utf-8", "replace").splitlines() if line.strip()]
-        last_words = f"stderr ends: {' | '.join(lines[-STDERR_LINES:])}" if lines else "stderr is empty"
-        return f"`{self._command}` {what}; {last_words}"
+        last_words = shortened(f"stderr ends: {' | '.join(lines[-STDERR_LINES:])}" if lines else "stderr is empty")
+        return f"`{self._command}` {shortened(what)}; {last_words}"
 
     def _ends_within_grace(self) -> bool:
         with suppress(subprocess.TimeoutExpired):

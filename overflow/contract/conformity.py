@@ -9,6 +9,7 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from overflow.contract import told
 from overflow.contract.subject import Subject
 
 
@@ -16,11 +17,13 @@ def require_conformity(method: str, value: Any) -> None:
     """Raise TypeError, naming the method, for a value that is not what the protocol's `method` returns."""
     annotation = _hints(getattr(Subject, method))["return"]
     if not _conforms(value, annotation):
-        raise TypeError(f"{method} returned {value!r:.200}, which is no {_named(annotation)}")
+        raise TypeError(f"{method} returned {told.value(value)}, which is no {_named(annotation)}")
 
 
 def _conforms(value: Any, annotation: Any) -> bool:
     origin, arguments = get_origin(annotation), get_args(annotation)
+    if isinstance(value, int) and not _can_be_written(value):
+        return False
     if annotation is Any:
         return True
     if origin in (Union, types.UnionType):
@@ -45,6 +48,15 @@ def _conforms(value: Any, annotation: Any) -> bool:
             _conforms(getattr(value, each.name), hints[each.name]) for each in fields(annotation)
         )
     return isinstance(value, annotation)
+
+
+def _can_be_written(number: int) -> bool:
+    """Whether Python turns it into digits: of very long numbers it makes none, and no report could name them."""
+    try:
+        str(number)
+    except ValueError:
+        return False
+    return True
 
 
 @cache

@@ -17,15 +17,17 @@ from hypothesis import HealthCheck, Verbosity, given, seed, settings
 from hypothesis.errors import Flaky
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
+from overflow.contract import told
+from overflow.contract.ending import before_giving_up
 from overflow.contract.evidence import Profile, Tally, evident, force
 from overflow.contract.laws.law import Law
 from overflow.contract.results import CorpusResult, Result, Status, as_text, described
 from overflow.contract.scenario import Scenario
 from overflow.contract.signals import TIMEOUT, terminated_as_interrupted
 from overflow.contract.steps import Steps
-from overflow.contract.subject import CAPABILITIES, CLAIMS, Subject, capabilities
+from overflow.contract.subject import CAPABILITIES, CLAIMS, Subject, capabilities, method_name
 from overflow.contract.violation import Violation
-from overflow.contract.watched import SubjectCrash, Watched, started
+from overflow.contract.watched import SubjectCrash, Watched, answer, started
 from overflow.contract.world import SubjectFactory, World
 from overflow.embedding.script import Model, Script
 from overflow.embedding.server import ScriptedServer
@@ -35,8 +37,8 @@ from overflow.errors import InputError, UnavailableError
 class Runner:
     """One run over one subject: the scripted server, and a directory for the examples' stores; a context manager.
 
-    `timeout` bounds each call of the subject (seconds). Interrupted, also by SIGTERM, it ends what it opened and raises
-    KeyboardInterrupt, whose text says which law and which call were running.
+    `timeout` bounds each call of the subject (seconds). Interrupted, also by SIGTERM or SIGHUP, it ends what it opened
+    and raises KeyboardInterrupt, whose text says which law and which call were running.
     """
 
     def __init__(
@@ -59,7 +61,9 @@ class Runner:
         """Start the server and open the subject once, to learn what it is; UnavailableError when it does not open."""
         with self._stack:
             self._stack.enter_context(terminated_as_interrupted())
-            self._root = Path(self._stack.enter_context(_directory()))
+            directory = _directory()
+            self._root = Path(self._stack.enter_context(directory))
+            self._stack.enter_context(before_giving_up(directory.cleanup))
             self._server = self._stack.enter_context(ScriptedServer(Script(None, self._model)))
             self._introduce()
             self._stack = self._stack.pop_all()
@@ -69,14 +73,19 @@ class Runner:
         try:
             subject = started(self._factory, self._timeout)
             watched = Watched(subject, (), Steps(), "", self._timeout)
-            watched.open(str(self._root), self._server.url)
+            watched.open(self._new_directory(), self._server.url)
             try:
-                self.name, self.version = subject.name, subject.version
+                self.name, self.version = watched.name, watched.version
                 self.capabilities = _capabilities(subject)
             finally:
                 watched.close()
         except SubjectCrash as crash:
             raise UnavailableError(f"the subject's {crash}") from crash
+
+    def _new_directory(self) -> str:
+        """A directory for one example, inside the run's own, which a subject may have taken for one to remove."""
+        self._root.mkdir(mode=0o700, exist_ok=True)
+        return tempfile.mkdtemp(dir=self._root)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -173,7 +182,7 @@ class Runner:
         if tally.gone is not None:
             # Shrinking would only wait for the same again: an ended process, a time-out, a full disk.
             raise tally.gone
-        directory = Path(tempfile.mkdtemp(dir=self._root))
+        directory = Path(self._new_directory())
         try:
             world = World(
                 self._factory, self._server, scenario, directory, self.capabilities, law.requires, self._timeout
@@ -203,7 +212,7 @@ class Runner:
         except Violation as violation:
             return "violated", violation.title, described(violation), False
         except Flaky as flaky:
-            return "violated", f"the same example did not fail twice: {flaky}", None, True
+            return "violated", f"the same example did not fail twice: {told.message(flaky)}", None, True
         except SubjectCrash as crash:
             if crash.unavailable:
                 self.gone = str(crash)
@@ -222,13 +231,21 @@ class Runner:
 
 
 def _capabilities(subject: Subject) -> frozenset[str]:
+    """What the subject offers; raises InputError for a name that is no capability, and for one without its method."""
+    kind = type(subject).__name__
     try:
-        offered = capabilities(subject)
-    except TypeError as error:
-        raise InputError(f"{subject.name}: its `capabilities` is no collection of names") from error
-    unknown = sorted(str(name) for name in offered if name not in (*CAPABILITIES, *CLAIMS))
+        offered = answer("capabilities", lambda: capabilities(subject), type(subject).__module__)
+    except SubjectCrash as crash:
+        if isinstance(crash.error, TypeError):
+            raise InputError(f"{kind}: its `capabilities` is no collection of names") from crash
+        raise
+    unknown = sorted(told.value(name) for name in offered if name not in (*CAPABILITIES, *CLAIMS))
     if unknown:
-        raise InputError(f"{subject.name} declares {unknown[0]!r}, and there is no such capability")
+        raise InputError(f"{kind} declares {unknown[0]}, and there is no such capability")
+    for name in sorted(offered.intersection(CAPABILITIES)):
+        method = method_name(name)
+        if not answer(name, lambda method=method: callable(getattr(subject, method, None))):  # type: ignore[misc]
+            raise InputError(f"{kind} declares the capability {name!r}, and has no method {method!r}")
     return offered
 
 

@@ -22,6 +22,7 @@ from overflow.contract.gone import GoneError
 from overflow.contract.locate import subject_maker
 from overflow.contract.signals import TIMEOUT
 from overflow.contract.subject import CAPABILITIES, CLAIMS, Subject, SubjectDied, capabilities
+from overflow.contract.told import shortened
 from overflow.errors import HarnessError, InputError, UnavailableError
 
 #: How a child ends that was killed, and a shell whose child was.
@@ -40,8 +41,8 @@ class SubjectError(HarnessError):
     exit_code = 3
 
     def __init__(self, subject: str, method: str, remote_type: str, message: str, where: object = None):
-        said = f"{subject}: {method} failed with {remote_type}: {' '.join(message.split())}"
-        super().__init__(said + (f" ({where})" if isinstance(where, str) else ""))
+        said = f"{subject}: {method} failed with {shortened(remote_type)}: {shortened(' '.join(message.split()))}"
+        super().__init__(said + (f" ({shortened(where)})" if isinstance(where, str) else ""))
         self.method = method
         self.remote_type = remote_type
         self.message = message

@@ -74,5 +74,6 @@ def _outcome(outcome: Any) -> str:
     if isinstance(outcome, Stored):
         return f" → {_shown(outcome.ref)}" + (f", {outcome.nodes}" if outcome.nodes else "")
     if isinstance(outcome, BaseException):
-        return f" → {type(outcome.__cause__ or outcome).__name__}"
+        cause = outcome if outcome.__cause__ is None else outcome.__cause__
+        return f" → {type(cause).__name__}"
     return ""

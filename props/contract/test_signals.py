@@ -157,19 +157,23 @@ class Terminating(Interrupting):
     number = signal.SIGTERM
 
 
-@pytest.mark.parametrize("kind", [Interrupting, Terminating])
-def test_interrupted_run_says_what_was_running(kind: type[Reference]) -> None:
+class HangingUp(Interrupting):
+    number = signal.SIGHUP
+
+
+@pytest.mark.parametrize("kind", [Interrupting, Terminating, HangingUp])
+def test_interrupted_run_says_what_was_running(kind: type[Interrupting]) -> None:
     """Law and call are in the text of the KeyboardInterrupt, and the handlers are put back."""
-    before = signal.getsignal(signal.SIGTERM)
+    before = signal.getsignal(kind.number)
     with (
         pytest.raises(KeyboardInterrupt, match=r"^law 3, every node fits its window; the subject's store was running$"),
         Runner(kind, wordllama_vectors) as runner,
     ):
         runner.check(LAWS["3"], QUICK, 0)
-    assert signal.getsignal(signal.SIGTERM) is before
+    assert signal.getsignal(kind.number) is before
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_run_that_is_ended_leaves_no_child(number: signal.Signals, tmp_path: Path) -> None:
     """A child stuck in a call, and what it started, end with the run; each holds the pipe open while it lives."""
     os.mkfifo(tmp_path / "alive")
