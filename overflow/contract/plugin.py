@@ -5,10 +5,12 @@ until the contract is asked for.
 """
 
 import argparse
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
 
+from overflow.contract.ending import before_giving_up, end_in_time
 from overflow.contract.signals import TIMEOUT
 from overflow.errors import HarnessError
 
@@ -39,19 +41,29 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Before collection, because under pytest-xdist that is done by workers, which can't end the session.
     """
-    asked = config.option.pyargs and any(argument.startswith("overflow.contract") for argument in config.args)
-    if not asked or hasattr(config, "workerinput"):
+    if not _asked(config) or hasattr(config, "workerinput"):
         return
     if config.getoption("--overflow-subject") is None:
         raise pytest.UsageError(
             "the laws of overflow.contract need a subject: pass --overflow-subject module:Class, "
             "or --overflow-subject 'cmd:COMMAND LINE'"
         )
+    giving_up = ExitStack()
+    # What is written while pytest captures would be lost with the process.
+    giving_up.enter_context(before_giving_up(lambda: _stop_capturing(config)))
+    config.add_cleanup(giving_up.close)
     try:
         with subject_runner(config):
             pass  # It opens, and closes again.
     except HarnessError as error:
         raise pytest.UsageError(str(error)) from error
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A thread that the subject left running does not keep pytest, whose last reports are still to be written."""
+    if _asked(session.config):
+        session.config.add_cleanup(lambda: end_in_time(int(session.exitstatus)))
 
 
 def subject_runner(config: pytest.Config) -> "Runner":
@@ -64,6 +76,16 @@ def subject_runner(config: pytest.Config) -> "Runner":
     spec: str = config.getoption("--overflow-subject")
     maker = command_maker(spec.removeprefix("cmd:")) if spec.startswith("cmd:") else subject_maker(spec)
     return Runner(maker, wordllama_vectors, timeout=config.getoption("--overflow-timeout"))
+
+
+def _asked(config: pytest.Config) -> bool:
+    return config.option.pyargs and any(argument.startswith("overflow.contract") for argument in config.args)
+
+
+def _stop_capturing(config: pytest.Config) -> None:
+    capturing = config.pluginmanager.get_plugin("capturemanager")
+    if capturing is not None:
+        capturing.suspend_global_capture()
 
 
 def _seconds(given: str) -> int:

@@ -23,6 +23,17 @@ class Closed(Broken):
 
 class Stuck(Broken):
     def store(self, text, scope): threading.Event().wait()
+
+class Deaf(Broken):
+    def store(self, text, scope):
+        while True:
+            try: threading.Event().wait()
+            except BaseException: pass
+
+class Leaves(Broken):
+    def store(self, text, scope):
+        if threading.active_count() < 9: threading.Thread(target=threading.Event().wait, name="indexer").start()
+        raise OSError("no room")
 """
 
 
@@ -30,7 +41,9 @@ def laws(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     (folder / "mine.py").write_text(SUBJECT)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs", "overflow.contract"]
     wide = {**os.environ, "COLUMNS": "200"}
-    return subprocess.run([*command, *arguments], capture_output=True, text=True, cwd=folder, check=False, env=wide)
+    return subprocess.run(
+        [*command, *arguments], capture_output=True, text=True, cwd=folder, check=False, env=wide, timeout=120
+    )
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")])
@@ -89,3 +102,21 @@ def test_a_violated_law_says_how_to_see_it_again(tmp_path: Path) -> None:
     again = "again: overflow check --subject mine:Broken --profile quick --seed 0 --invariant 4 --corpus none"
     assert again in ran.stdout.splitlines()
     assert "1 failed, 1 skipped" in ran.stdout
+
+
+def test_a_subject_that_swallows_every_alarm_ends_the_session(tmp_path: Path) -> None:
+    """With the exit code of the command and its line, which pytest's capturing does not keep."""
+    ran = laws(tmp_path, "--overflow-subject", "mine:Deaf", "--overflow-timeout", "1", "-k", "4-")
+    assert ran.returncode == 3
+    says = "overflow: the subject's store did not answer within 1 s, and goes on whatever interrupts it"
+    assert says in ran.stderr.splitlines()
+
+
+def test_a_thread_left_behind_does_not_keep_the_session(tmp_path: Path) -> None:
+    """It ends with pytest's exit code, the summary and the JUnit file written."""
+    junit = tmp_path / "report.xml"
+    ran = laws(tmp_path, "--overflow-subject", "mine:Leaves", "-k", "4-", f"--junit-xml={junit}")
+    assert ran.returncode == 1
+    assert "1 failed" in ran.stdout
+    assert "no room" in junit.read_text()
+    assert "a thread that the subject left running: indexer" in ran.stderr
