@@ -245,11 +245,15 @@ class PlainSubject:
             arguments = codec.decode_params(method, params)
         except codec.MalformedError as error:
             raise adapter_kit.RefusedError(adapter_kit.INVALID_PARAMS, str(error)) from error
+        process = os.getpid()
         try:
             result = getattr(self._subject, name)(**arguments)
         except SubjectDied:
             os.kill(os.getpid(), signal.SIGKILL)
             raise
+        finally:
+            if os.getpid() != process:
+                os._exit(1)  # Forked by the subject, and come back: two would answer.
         return codec.encode(result, f"{method} result")
 
 

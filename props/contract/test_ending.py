@@ -12,6 +12,7 @@ import os, signal, sys, threading
 from overflow.contract.evidence import PROFILES
 from overflow.contract.laws import all_laws
 from overflow.contract.runner import Runner
+from overflow.contract.stdio import PlainSubject
 from overflow.contract.steps import Steps
 from overflow.contract.watched import SubjectCrash, Watched
 from overflow.embedding.wordllama import wordllama_vectors
@@ -55,13 +56,16 @@ check()
 
 
 @pytest.mark.parametrize("comes_back", ["return None", "raise ValueError", "sys.exit(0)"])
-def test_a_forked_child_does_not_go_on_with_the_run(comes_back: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("served", ['Watched(Forks(), {"settle"}, Steps(), "a", 60.0)', "PlainSubject(Forks())"])
+def test_a_forked_child_does_not_go_on_with_the_run(served: str, comes_back: str, tmp_path: Path) -> None:
     """One process goes on after the call, whichever way the other comes back. It forks once, and never again."""
     ended = ran(
         f"""
 forks = []
 
 class Forks:
+    name, version = "forks", "1"
+
     def settle(self):
         if not forks:
             forks.append(True)
@@ -71,7 +75,7 @@ class Forks:
             os.waitpid(child, 0)
 
 try:
-    Watched(Forks(), {{"settle"}}, Steps(), "a", 60.0).settle()
+    {served}.settle()
 except BaseException:
     pass
 print("goes on", flush=True)
