@@ -5,11 +5,13 @@ It decides nothing about division; it pairs records with outcomes and says how e
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from overflow.cli.output import counted, json_lines, stdout_console
+from overflow.errors import InputError
 from overflow.shown import shown
 from overflow.tokens.spec import SYNTHETIC
 
@@ -64,11 +66,14 @@ def divide(paths: Sequence[str], spec: str, name: str, json_path: str | None) ->
     other.
     """
     from overflow.cli.outcomes import Told, exit_code, row
+    from overflow.contract.signals import terminated_as_interrupted
     from overflow.division.registry import divider
-    from overflow.measure.records import Record, read_records
+    from overflow.measure.records import Record, read_records, reads
     from overflow.tokens.spec import opened_window
 
     divide_many = divider(name)
+    if json_path not in (None, "-") and reads(paths, Path(json_path)):
+        raise InputError(f"cannot write {json_path}: it is one of the files to divide; give another")
     refused: list[str] = []
     first_failure, failures, code = "", 0, 0
     people = Told()
@@ -81,7 +86,12 @@ def divide(paths: Sequence[str], spec: str, name: str, json_path: str | None) ->
                 refused.append(str(record))
 
     try:
-        with opened_window(spec) as window, json_lines(json_path) as write, _progress() as advance:
+        with (
+            terminated_as_interrupted(),
+            opened_window(spec) as window,
+            json_lines(json_path) as write,
+            _progress() as advance,
+        ):
             for record, outcome in _in_order(records(), lambda texts: divide_many(texts, window)):
                 code = max(code, exit_code(outcome))
                 if isinstance(outcome, Exception):

@@ -3,19 +3,17 @@
 It never leaves a half-written file. DESIGN.md, "Command line" (`--json PATH`).
 """
 
-import errno
 import json
 import os
-import secrets
-import stat
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import click
 
 from overflow.errors import InputError
+from overflow.whole_file import close_quietly, resolved, whole_file, writing
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,7 +43,7 @@ def write_text(path: str, text: str) -> None:
     if path == "-":
         click.echo(text, nl=False)
         return
-    with _whole_file(path) as write:
+    with _written(path) as write:
         write(text)
 
 
@@ -53,8 +51,8 @@ def require_writable(path: str | None) -> None:
     """Raise InputError, before any work is done, for a path that cannot be written to; `-` and None pass."""
     if path is None or path == "-":
         return
-    with _told(path):
-        target = _resolved(path)
+    with writing(path):
+        target = resolved(path)
         if target.is_dir():
             raise InputError(f"cannot write {path}: it is a folder")
         # A name that is too long shows only when it is asked for.
@@ -76,60 +74,36 @@ def json_lines(path: str | None) -> Iterator[Callable[[object], None]]:
         yield lambda value: click.echo(_line(value), nl=False)
     else:
         require_writable(path)
-        with _whole_file(path) as write:
+        with _written(path) as write:
             yield lambda value: write(_line(value))
 
 
 @contextmanager
-def _whole_file(path: str) -> Iterator[Callable[[str], None]]:
-    """What writes to the file `path`, aside until the block ends well; a device or a pipe is never replaced."""
-    with ExitStack() as stack:
-        with _told(path):
-            aside = target = Path(path)
-            replaced = not target.exists() or target.is_file()
-            if replaced:
-                target = _resolved(path)
-                # No other run has this name, in whatever container it shares the folder; and it is never too long.
-                aside = target.with_name(f".overflow-{secrets.token_hex(8)}")
-                stack.callback(aside.unlink, missing_ok=True)
-            # A lone surrogate is spelled out, in the way that is JSON's too.
-            mode = "x" if replaced else "w"
-            file = aside.open(mode, encoding="utf-8", errors="backslashreplace", newline="")
-            if replaced and target.exists():
-                aside.chmod(stat.S_IMODE(target.stat().st_mode))
-        stack.callback(_close, file)
-
-        def write(text: str) -> None:
-            with _told(path):
-                file.write(text)
-
-        yield write
-        with _told(path):
-            file.close()
-            if aside != target:
-                aside.replace(target)
-
-
-def _close(file: IO[str]) -> None:
-    # What is left after a failed write fails once more, and has been told.
-    with suppress(OSError):
-        file.close()
-
-
-def _resolved(path: str) -> Path:
-    try:
-        return Path(path).resolve()
-    except RuntimeError as error:
-        # What pathlib says of a loop of symbolic links before Python 3.13.
-        raise InputError(f"cannot write {path}: {os.strerror(errno.ELOOP)}") from error
+def _written(path: str) -> Iterator[Callable[[str], None]]:
+    """What writes to the file `path`, aside until the block ends well; a device or a pipe is written to as it is."""
+    with writing(path):
+        # Not where its links lead: those of /dev/fd lead to names that are none.
+        target = Path(path)
+        is_file = not target.exists() or target.is_file()
+    with whole_file(path, path) if is_file else _device(target) as write:
+        # A lone surrogate is spelled out, in the way that is JSON's too.
+        yield lambda text: write(text.encode(errors="backslashreplace"))
 
 
 @contextmanager
-def _told(path: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from error
+def _device(path: Path) -> Iterator[Callable[[bytes], None]]:
+    with ExitStack() as stack:
+        with writing(str(path)):
+            device = path.open("wb")
+            stack.callback(close_quietly, device)
+
+        def write(content: bytes) -> None:
+            with writing(str(path)):
+                device.write(content)
+
+        yield write
+        with writing(str(path)):
+            device.flush()
 
 
 def _line(value: object) -> str:

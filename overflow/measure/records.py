@@ -7,8 +7,10 @@ for a byte order mark, which is no part of it. DESIGN.md, "Command line" (`overf
 import codecs
 import json
 import os
+import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,6 +53,30 @@ def read_records(paths: Iterable[str]) -> Iterator[Record | InputError]:
             yield from _file(Path(path))
 
 
+def reads(paths: Iterable[str], file: Path) -> bool:
+    """Whether the regular file `file` is one of those that `read_records` reads, by whatever name, or as stdin."""
+    sought = _status(file)
+    if sought is None or not stat.S_ISREG(sought.st_mode):
+        return False
+    return any(os.path.samestat(sought, found) for path in paths for found in _statuses(path))
+
+
+def _statuses(path: str) -> Iterator[os.stat_result]:
+    if path == "-":
+        with suppress(OSError, ValueError, AttributeError):  # Closed, or none of the system's.
+            yield os.fstat(sys.stdin.fileno())
+        return
+    files = _files_in(path, lambda _: None) if Path(path).is_dir() else [Path(path)]
+    yield from (found for file in files if (found := _status(file)) is not None)
+
+
+def _status(file: Path) -> os.stat_result | None:
+    try:
+        return file.stat()
+    except (OSError, ValueError):
+        return None
+
+
 def _stdin() -> Iterator[Record | InputError]:
     if sys.stdin is None:
         yield InputError("cannot read stdin: it is closed")
@@ -78,18 +104,22 @@ def _begins_as_lines(data: bytes) -> bool:
 
 def _folder(path: str) -> Iterator[Record | InputError]:
     failures: list[OSError] = []
-    found = [
-        Path(folder) / name
-        for folder, _, names in os.walk(path, onerror=failures.append)
-        for name in names
-        if name.lower().endswith(SUFFIXES)
-    ]
+    found = _files_in(path, failures.append)
     for failure in failures:
         yield InputError(f"cannot read {failure.filename}: {failure.strerror}")
     if not found and not failures:
         yield InputError(f"{path} holds no file that ends in {', '.join(SUFFIXES)}")
-    for file in sorted(found):
+    for file in found:
         yield from _file(file)
+
+
+def _files_in(folder: str, failed: Callable[[OSError], None]) -> list[Path]:
+    return sorted(
+        Path(where) / name
+        for where, _, names in os.walk(folder, onerror=failed)
+        for name in names
+        if name.lower().endswith(SUFFIXES)
+    )
 
 
 def _file(path: Path) -> Iterator[Record | InputError]:
@@ -109,9 +139,9 @@ def _whole(name: str, data: bytes) -> Iterator[Record | InputError]:
 
 
 def _lines(name: str, data: bytes) -> Iterator[Record | InputError]:
-    offset = 0
+    offset = len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
     # Not splitlines: U+2028 and its kin stand unescaped inside JSON strings.
-    for number, line in enumerate(data.split(b"\n"), 1):
+    for number, line in enumerate(data[offset:].split(b"\n"), 1):
         if line.strip():
             try:
                 yield _line(f"{name}:{number}", _decoded(name, line, offset))

@@ -9,7 +9,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +115,11 @@ def untouched(path: str) -> Iterator[Database | None]:
     # Never by opening the file here: closing it would end every lock that this process holds on it, and another process
     # would take its log away as if nobody used it. POSIX advisory locks; sqlite.org/howtocorrupt.html, section 2.2.
     file = Path(path)
+    try:
+        with suppress(OSError):
+            file.stat()
+    except ValueError as error:
+        raise NotAStoreError(f"{path} is no path: no name of a file has such a character; give another") from error
     if not file.is_file() or not (size := file.stat().st_size):
         yield None
         return

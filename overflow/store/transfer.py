@@ -4,9 +4,8 @@ A file appears whole or not at all, and so do the records of an import. Overflow
 from text the export already carries, and an import rebuilds them".
 """
 
+import codecs
 import json
-import os
-import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from overflow.store.database import Database
 from overflow.store.errors import StoreInputError
 from overflow.store.records import Kind, Scope, accepted, is_time
 from overflow.tokens.regular_file import read_regular
+from overflow.whole_file import whole_file
 
 _RECORDS = (
     "SELECT kind, CAST(agent AS BLOB), CAST(project AS BLOB), CAST(channel AS BLOB), CAST(text AS BLOB), locked,"
@@ -41,22 +41,12 @@ def export(database: Database, path: str) -> None:
 
     What is not UTF-8 is written as U+FFFD, and a time that is no finite number as 0. A record without any text, which
     only another program can have written, is left out: no store takes it. Health names all of these.
-    Raises InputError when the file cannot be written; an older file at `path` then stays.
+    A link stays, and what it points to is written. Raises InputError when the file cannot be written, or is a pipe or a
+    device; an older file at `path` then stays.
     """
-    target = Path(path)
-    # In the same directory, so that it can be renamed. Not by mkstemp: nobody else could read its file.
-    aside = target.parent / f".{target.name}.{secrets.token_hex(8)}"
-    try:
-        with aside.open("xb") as file:
-            try:
-                file.writelines(_lines(database))
-                file.flush()
-                os.fsync(file.fileno())
-                aside.replace(target)
-            finally:
-                aside.unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot write the export {path}: {error.strerror}") from error
+    with whole_file(path, f"the export {path}") as write:
+        for line in _lines(database):
+            write(line)
 
 
 def parse(path: str) -> list[Imported]:
@@ -65,7 +55,7 @@ def parse(path: str) -> list[Imported]:
     Raises StoreInputError, with its number, for a line that is none of an export's.
     """
     try:
-        content = read_regular(Path(path))
+        content = read_regular(Path(path)).removeprefix(codecs.BOM_UTF8)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
     found = []

@@ -13,8 +13,13 @@ _STDIN = Path("/dev/stdin")
 
 
 def read_regular(path: Path) -> bytes:
-    """The bytes of a regular file; raises OSError, whose `strerror` says so where it is another kind of file."""
-    kind = path.stat().st_mode
+    """The bytes of a regular file; raises OSError, whose `strerror` says so where it is another kind of file, and where
+    no file can have such a name.
+    """
+    try:
+        kind = path.stat().st_mode
+    except ValueError as error:
+        raise OSError(errno.EINVAL, "no name of a file has such a character", str(path)) from error
     opened = path.parent in _OPENED or path == _STDIN
     if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind) and not opened:
         raise OSError(errno.EINVAL, "not a regular file, but a pipe or a device", str(path))

@@ -5,7 +5,9 @@ import json
 import os
 import resource
 import signal
+import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import pytest
 
 from overflow.cli import main
 from overflow.division import divide
-from overflow.embedding.script import Script
+from overflow.embedding.script import Request, Script
 from overflow.embedding.server import ScriptedServer
 from overflow.tokens.synthetic import KINDS, SyntheticWindow
 
@@ -132,6 +134,16 @@ def test_a_jsonl_file_has_a_record_a_line(run: Run) -> None:
         ("m.jsonl:5", 1),
     ]
     assert ended.code == 0
+
+
+def test_a_byte_order_mark_is_no_part_of_a_jsonl_file(run: Run) -> None:
+    """Before the first record, on a line of its own, and alone; offsets in the file count it."""
+    for content, ids in (('{"text": "a"}', ["m.jsonl:1"]), ('\n{"text": "a"}', ["m.jsonl:2"]), ("", [])):
+        Path("m.jsonl").write_bytes(f"\ufeff{content}".encode())
+        ended = run("divide", "m.jsonl", "--window", "words@3", "--json", "-")
+        assert (ended.code, [(row["id"], row["length"]) for row in ended.rows()]) == (0, [(each, 1) for each in ids])
+    Path("m.jsonl").write_bytes(b"\xef\xbb\xbf\xff")
+    assert "byte 0xff at offset 3" in run("divide", "m.jsonl", "--window", "words@3").errors[0]
 
 
 def test_a_folder_is_searched_in_order(run: Run) -> None:
@@ -417,3 +429,62 @@ def test_a_device_is_written_to_and_not_replaced(run: Run) -> None:
     Path("a.txt").write_text(WORDS, encoding="utf-8")
     assert run("divide", "a.txt", "--window", "words@3", "--json", "/dev/null").code == 0
     assert not Path("/dev/null").is_file()
+
+
+@pytest.mark.parametrize(
+    ("paths", "json_path"),
+    [
+        (["docs/a.jsonl"], "docs/a.jsonl"),
+        (["docs"], "docs/a.jsonl"),
+        (["docs"], "link.jsonl"),
+        (["missing", "link.jsonl"], "hard.jsonl"),
+    ],
+)
+def test_an_input_is_not_written_over(run: Run, paths: list[str], json_path: str) -> None:
+    """By the same name, in a folder, through a link, under another name: one line, and it is as it was."""
+    Path("docs").mkdir()
+    Path("docs/a.jsonl").write_text('{"text": "one two three four"}', encoding="utf-8")
+    Path("link.jsonl").symlink_to("docs/a.jsonl")
+    Path("hard.jsonl").hardlink_to("docs/a.jsonl")
+    ended = run("divide", *paths, "--window", "words@3", "--json", json_path)
+    assert (ended.code, ended.lines, len(ended.errors)) == (2, [], 1)
+    assert f"cannot write {json_path}: it is one of the files to divide" in ended.errors[0]
+    assert Path("docs/a.jsonl").read_text(encoding="utf-8") == '{"text": "one two three four"}'
+
+
+@pytest.mark.usefixtures("run")
+def test_stdin_is_not_written_over() -> None:
+    """Where the shell took it from the file itself."""
+    Path("a.txt").write_text(WORDS, encoding="utf-8")
+    command = [sys.executable, "-m", "overflow", "divide", "-", "--window", "words@3", "--json", "a.txt"]
+    with Path("a.txt").open("rb") as stdin:
+        done = subprocess.run(command, stdin=stdin, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "it is one of the files to divide" in done.stderr
+    assert Path("a.txt").read_text(encoding="utf-8") == WORDS
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.usefixtures("run")
+def test_a_run_that_is_terminated_leaves_nothing_beside_the_json(number: signal.Signals) -> None:
+    """While the server keeps it waiting: one line, the exit code of an interrupted run, and the older file."""
+    Path("a.txt").write_text(WORDS, encoding="utf-8")
+    Path("out.json").write_text("old", encoding="utf-8")
+    asked, answer = threading.Event(), threading.Event()
+
+    def hold(_request: Request) -> None:
+        asked.set()
+        answer.wait()
+
+    script = Script(SyntheticWindow("words", 3), lambda texts: np.zeros((len(texts), 1), np.float32), hook=hold)
+    with ScriptedServer(script) as server:
+        command = [sys.executable, "-m", "overflow", "divide", "a.txt", "--window", server.url, "--json", "out.json"]
+        running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert asked.wait(60)
+        assert len(list(Path().iterdir())) == 3, "what is written aside is there"
+        running.send_signal(number)
+        out, err = running.communicate()
+        answer.set()
+    assert (running.returncode, out, err.strip()) == (130, "", "overflow: interrupted")
+    assert Path("out.json").read_text(encoding="utf-8") == "old"
+    assert sorted(path.name for path in Path().iterdir()) == ["a.txt", "out.json"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from overflow.errors import InputError
 from overflow.store import Health, Ref, Scope
-from overflow.store.errors import DamagedStoreError, StoreInputError
+from overflow.store.errors import DamagedStoreError, NotAStoreError, StoreInputError
 from overflow.store.records import LENGTH_LIMIT
 from props.store.conftest import Bench, on_a_bench
 
@@ -200,3 +200,71 @@ def test_an_odd_row_is_named_and_loses_no_other_record(bench: Bench, odd: str) -
     other = bench.open("other.db")
     assert len(other.import_(file)) == len(lines)
     assert other.check_health() == Health((), {})
+
+
+def test_an_export_through_a_link_leaves_the_link(bench: Bench) -> None:
+    """What it points to is written, also where that is not there yet."""
+    store = bench.open()
+    store.store("a memory", Scope())
+    for name in ("older.jsonl", "new.jsonl"):
+        link, target = Path(bench.path(f"link-{name}")), Path(bench.path(name))
+        link.symlink_to(name)
+        if name == "older.jsonl":
+            target.write_text("old")
+            target.chmod(0o600)
+        store.export(str(link))
+        assert link.is_symlink()
+        assert json.loads(target.read_text())["text"] == "a memory"
+    assert stat.S_IMODE(Path(bench.path("older.jsonl")).stat().st_mode) == 0o600
+
+
+def test_an_export_takes_a_name_as_long_as_a_name_can_be(bench: Bench) -> None:
+    """255 bytes: what is written aside has a name of its own."""
+    store, path = bench.open(), bench.path("n" * 255)
+    store.store("a memory", Scope())
+    store.export(path)
+    assert json.loads(Path(path).read_text())["text"] == "a memory"
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("pipe", "not a regular file, but a pipe or a device"),
+        ("folder", "not a regular file, but a folder"),
+        ("loop", "Too many levels of symbolic links"),
+        ("n" * 256, "File name too long"),
+        ("missing/file", "No such file or directory"),
+        ("a\0b", "no name of a file has such a character"),
+        ("a\ud800b", "no name of a file has such a character"),
+    ],
+)
+def test_an_export_that_cannot_be_written_is_a_named_error(bench: Bench, name: str, says: str) -> None:
+    """It waits for nobody, and what stands there, a pipe too, stays what it is."""
+    store = bench.open()
+    store.store("a memory", Scope())
+    os.mkfifo(bench.path("pipe"))
+    Path(bench.path("folder")).mkdir()
+    Path(bench.path("loop")).symlink_to("loop")
+    before = sorted(bench.directory.iterdir())
+    with pytest.raises(InputError, match=f"cannot write the export .*: {says}"):
+        store.export(bench.path(name))
+    assert sorted(bench.directory.iterdir()) == before
+    assert stat.S_ISFIFO(Path(bench.path("pipe")).stat().st_mode)
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\ud800b"])
+def test_a_path_that_is_none_is_a_named_error(bench: Bench, name: str) -> None:
+    """As an import and as a store."""
+    store = bench.open()
+    with pytest.raises(InputError, match="no name of a file has such a character"):
+        store.import_(bench.path(name))
+    with pytest.raises(NotAStoreError, match="no name of a file has such a character"):
+        bench.open(name)
+
+
+def test_a_byte_order_mark_is_no_part_of_an_export(bench: Bench) -> None:
+    """Some editors write one before the first line."""
+    store, file = bench.open(), Path(bench.path("marked.jsonl"))
+    file.write_bytes(b"\xef\xbb\xbf" + json.dumps(GOOD).encode())
+    (stored,) = store.import_(str(file))
+    assert store.contents(stored.ref, Scope()) == "fine"
