@@ -114,17 +114,18 @@ class Reference:
         self._store.import_(path)
 
     def nodes(self, ref: Ref) -> list[Node]:
-        rows = self.execute(
+        rows = self._rows_of(
+            ref,
             "SELECT node_index, start_char, end_char, token_count, window, embedding, embedding_model FROM record_nodes"
             " WHERE parent_kind = ? AND parent_id = ? ORDER BY node_index",
-            (ref.kind, ref.id),
+            ref.kind,
         )
         return [Node(*row) for row in rows]
 
     def text(self, ref: Ref) -> str | None:
         """The stored text, with U+FFFD for what is not UTF-8: the text everything is true of."""
         text = _TEXTS[ref.kind]
-        rows = self.execute(f"SELECT CAST({text} AS BLOB) FROM {_TABLES[ref.kind]} WHERE id = ?", (ref.id,))
+        rows = self._rows_of(ref, f"SELECT CAST({text} AS BLOB) FROM {_TABLES[ref.kind]} WHERE id = ?")
         return rows[0][0].decode("utf-8", "replace") if rows else None
 
     def refs(self) -> list[Ref]:
@@ -135,12 +136,16 @@ class Reference:
         table, text = _TABLES[ref.kind], _TEXTS[ref.kind]
         others = ("agent", "project", "channel", "locked", "created_at", "updated_at", "embedding", "embedding_model")
         quoted = ", ".join(f"quote({column})" for column in others)
-        rows = self.execute(f"SELECT hex({text}), typeof({text}), {quoted} FROM {table} WHERE id = ?", (ref.id,))
+        rows = self._rows_of(ref, f"SELECT hex({text}), typeof({text}), {quoted} FROM {table} WHERE id = ?")
         return repr(rows[0]).encode() if rows else None
 
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[list[Any]]:
         with self._lock:
             return [list(row) for row in self._past.execute(sql, parameters)]
+
+    def _rows_of(self, ref: Ref, sql: str, *parameters: str) -> list[list[Any]]:
+        """The rows of `sql`, whose last parameter is the id: none for one past 64 bits, which no row can have."""
+        return self.execute(sql, (*parameters, ref.id)) if -(2**63) <= ref.id < 2**63 else []
 
     def configure(self, *, queue: bool | None = None, model: str | None = None) -> None:
         """Turn the queue on or off; with `model`, whatever it is called, the store asks for the identity anew."""

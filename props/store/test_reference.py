@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from overflow.contract.subject import CAPABILITIES, CLAIMS, Ref, Scope, SubjectDied, capabilities
+from overflow.contract.subject import CAPABILITIES, CLAIMS, Kind, Ref, Scope, SubjectDied, capabilities
 from overflow.embedding.script import Script
 from overflow.embedding.server import ScriptedServer
 from overflow.embedding.wordllama import wordllama_vectors
@@ -156,3 +156,13 @@ def test_a_directory_it_cannot_open_is_named_and_leaves_nothing_open(place: Plac
     (place.directory / DATABASE).write_bytes(b"not a database, but long enough to be taken for one" * 20)
     with pytest.raises(NotAStoreError, match="is not a SQLite database"):
         place.open()
+
+
+@pytest.mark.parametrize("identifier", [0, 2**63 - 1, 2**63, -(2**63) - 1, 10**40])
+@pytest.mark.parametrize("kind", ["mem", "ep"])
+def test_what_is_read_past_the_store_of_no_record_is_nothing(place: Place, kind: Kind, identifier: int) -> None:
+    """Also of an id that SQLite cannot hold."""
+    subject, ref = place.open(), Ref(kind, identifier)
+    subject.store(LONG, Scope())
+    subject.settle()
+    assert (subject.text(ref), subject.nodes(ref), subject.record_bytes(ref)) == (None, [], None)
