@@ -6,14 +6,17 @@ It wires a subject, a model and a corpus to the contract's runner, and prints wh
 import dataclasses
 import json
 import os
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
+from overflow.cli.foreign_output import stdout_as_stderr
 from overflow.cli.output import require_writable, stdout_console, write_text
 from overflow.contract.signals import TIMEOUT
 from overflow.errors import InputError, UnavailableError
@@ -46,6 +49,8 @@ Examples:
 """
 
 _TIMEOUT = round(TIMEOUT)
+
+_clock = time.perf_counter
 
 
 @click.command(epilog=_EXAMPLES)
@@ -99,6 +104,7 @@ def check(
     Exits 0 when every law that could be asked holds, 1 when one is violated or none could be asked, 2 on bad usage, 3
     when the subject or a server is not available.
     """
+    started = _clock()
     from overflow.embedding.cache import cache_directory
 
     # What Hypothesis computes once is no matter of the folder that a check is run from.
@@ -119,21 +125,26 @@ def check(
     laws = _laws(ids)
     for path in (junit, json_path):
         require_writable(path)
-    factory = subject_factory(subject)
-    if saboteur is not None:
-        factory = sabotaged(saboteur, factory)
+    # A subject may go to another folder; what is written, and read, stays where it was named.
+    junit, json_path = _placed(junit), _placed(json_path)
     with ExitStack() as stack:
+        stack.enter_context(stdout_as_stderr())
+        factory = subject_factory(subject)
+        if saboteur is not None:
+            factory = sabotaged(saboteur, factory)
         progress = stack.enter_context(_progress(Console(stderr=True)))
         generated = progress.add_task("generated examples")
+        texts = None if corpus == "none" else RealText(corpus, spec, seed, progress)
         runner = stack.enter_context(
             Runner(factory, wordllama_vectors, on_example=lambda: progress.advance(generated), timeout=timeout)
         )
         if saboteur is not None:
             _require_bite(saboteur, runner)
-        texts = None if corpus == "none" else RealText(corpus, spec, seed, progress)
         results = _results(runner, laws, PROFILES[profile], seed, texts, progress, generated)
     broken = f", saboteur {saboteur}" if saboteur is not None else ""
     title = f"{runner.name} {runner.version}{broken}, contract {contract}, profile {profile}, seed {seed}"
+    rerun = report.Rerun(_again(subject, profile, seed, saboteur, timeout), ["--corpus", corpus, "--window", spec])
+    seconds = _clock() - started
     data = {
         "subject": {"name": runner.name, "version": runner.version},
         "saboteur": saboteur,
@@ -141,17 +152,17 @@ def check(
         "profile": profile,
         "seed": seed,
         "corpus": None if texts is None else texts.description,
-        "results": [dataclasses.asdict(result) for result in results],
+        "seconds": seconds,
+        "results": [report.data(result, rerun) for result in results],
     }
-    rerun = report.Rerun(_again(subject, profile, seed, saboteur, timeout), ["--corpus", corpus, "--window", spec])
     if json_path != "-":
         out = stdout_console()
         out.print(report.table(results, shown(title), None if texts is None else shown(texts.title), out.width))
         # A command to copy is longer than a line.
         out.print(report.explanations(results, rerun), crop=False)
-        out.print(report.summary(results))
+        out.print(report.summary(results, seconds))
     if junit is not None:
-        write_text(junit, report.junit(results, f"overflow.{runner.name}", rerun))
+        write_text(junit, report.junit(results, f"overflow.{runner.name}", rerun, seconds))
     if json_path is not None:
         write_text(json_path, json.dumps(data, indent=1) + "\n")
     return _exit_code(results, is_gone=runner.gone is not None)
@@ -219,6 +230,10 @@ def _require_bite(saboteur: str, runner: "Runner") -> None:
     if all(lacking.values()):
         told = "; ".join(f"law {law_id} needs {', '.join(needs)}" for law_id, needs in lacking.items())
         raise InputError(f"{saboteur} shows nothing on {runner.name}, which lacks what its laws need: {told}")
+
+
+def _placed(path: str | None) -> str | None:
+    return path if path is None or path == "-" else str(Path(path).absolute())
 
 
 def _again(subject: str, profile: str, seed: int, saboteur: str | None, timeout: int) -> list[str]:

@@ -5,8 +5,9 @@ DESIGN.md, "Command line" (`overflow check`).
 
 import shlex
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -16,15 +17,17 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from overflow.contract.readable import apart
 from overflow.contract.results import CorpusResult, Result
 from overflow.shown import shown
 
 _STYLES = {"holds": "green", "violated": "bold red", "error": "bold red", "skipped": "yellow"}
 
-#: A line longer than this many characters is shown by its two ends, and so is a value of lines longer than that many;
-#: the whole of it is in the JSON.
-_LINE = 600
-_LINES = 4_000
+#: A value longer than this many characters is shown by its two ends, and so are one line of several, and several that
+#: are longer together than that many; the whole of it is in the JSON.
+_VALUE = 600
+_LINE = 200
+_LINES = 3_000
 
 #: A name in fewer columns is no help to anybody.
 _NAME = 20
@@ -117,7 +120,9 @@ def explanations(results: Sequence[Result], rerun: Rerun) -> Group:
         parts.append(Panel(Text("\n".join(failure.lines)), title=Text(failure.title), title_align="left"))
         # The command stands outside the frame and is never broken, so that it can be copied.
         parts.append(Text(f"again: {failure.again}\n", no_wrap=True, overflow="ignore"))
-    return Group(*parts, *(Text(line) for line in _skips(results)))
+    # What ends a screen is what was found; the reasons of what was not asked stand above it.
+    skips = [Text(line) for line in _skips(results)]
+    return Group(*skips, *[Text()] * bool(skips and parts), *parts)
 
 
 def _skips(results: Sequence[Result]) -> Iterator[str]:
@@ -132,14 +137,42 @@ def _skips(results: Sequence[Result]) -> Iterator[str]:
         yield shown(f"{reason}: {', '.join(ids)}")
 
 
-def summary(results: Sequence[Result]) -> Text:
-    """One line: how many laws hold, are violated, were skipped; red unless something was asked and all of it holds."""
-    verdicts = [r.status for r in results] + [r.corpus.status for r in results if r.corpus is not None]
-    laws = {status: sum(r.status == status for r in results) for status in ("holds", "violated", "skipped")}
-    corpus = sum(r.corpus is not None and r.corpus.status == "violated" for r in results)
-    said = ", ".join(f"{count} {status}" for status, count in laws.items())
-    holds = "violated" not in verdicts and laws["holds"] > 0
-    return Text(said + (f", {corpus} violated on the corpus" if corpus else ""), "green" if holds else "red")
+def summary(results: Sequence[Result], seconds: float) -> Text:
+    """One line: how many laws hold, are violated, met an error, were skipped, and the time of it all.
+
+    Red unless something was asked and all of it holds.
+    """
+    corpora = [result.corpus for result in results if result.corpus is not None]
+    laws, corpus = _verdicts(results), _verdicts(corpora)
+    failed = sum(each["violated"] + each["error"] for each in (laws, corpus))
+    said = [f"{laws['holds']} holds", f"{laws['violated']} violated", _errors(laws["error"])]
+    said.append(f"{laws['skipped']} skipped")
+    said += [f"{corpus['violated']} violated on the corpus"] * bool(corpus["violated"])
+    said += [f"{_errors(corpus['error'])} on the corpus"] * bool(corpus["error"])
+    return Text(f"{', '.join(said)}, in {_lasted(seconds)}", "green" if laws["holds"] and not failed else "red")
+
+
+def _verdicts(results: Sequence[Result | CorpusResult]) -> Counter[str]:
+    return Counter("error" if result.error else result.status for result in results)
+
+
+def _errors(number: int) -> str:
+    return "1 error" if number == 1 else f"{number} errors"
+
+
+def _lasted(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
+
+
+def data(result: Result, rerun: Rerun) -> dict[str, Any]:
+    """One law as JSON has it; `again`, here and on the corpus, is None where there is nothing to show again."""
+    described = asdict(result)
+    described["again"] = rerun.of(result.invariant, on_corpus=False) if result.status == "violated" else None
+    if result.corpus is not None:
+        failed = result.corpus.status == "violated"
+        described["corpus"]["again"] = rerun.of(result.invariant, on_corpus=True) if failed else None
+    return described
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,25 +205,29 @@ def _kind(result: Result | CorpusResult) -> str:
 
 def _lines(reason: str | None, source: str, counterexample: dict[str, Any] | None) -> list[str]:
     lines = [shown(reason or ""), f"demanded by {source}"]
-    for label, value in (counterexample or {}).items():
-        if label != "title":
-            lines += _entry(label, value)
+    entries = dict(counterexample or {})
+    entries.pop("title", None)
+    if found := apart(entries.get("expected", ""), entries.get("got", "")):
+        expected, got, where = found
+        lines += [*_entry("expected", expected), *_entry("got", got), f"they differ: {where}"]
+        del entries["expected"], entries["got"]
+    for label, value in entries.items():
+        lines += _entry(label, textwrap.dedent(value.strip("\n")).split("\n"))
     return lines
 
 
-def _entry(label: str, value: str) -> list[str]:
+def _entry(label: str, lines: list[str]) -> list[str]:
     """`label: value`; a value of several lines stands indented below its label."""
-    lines = [_shortened(shown(line)) for line in textwrap.dedent(value.strip("\n")).split("\n")]
     if len(lines) == 1:
-        return [f"{label}: {lines[0]}"]
-    return [f"{label}:", *(f"  {line}" for line in _both_ends(lines))]
+        return [f"{label}: {_shortened(shown(lines[0]), _VALUE)}"]
+    return [f"{label}:", *(f"  {line}" for line in _both_ends([_shortened(shown(line), _LINE) for line in lines]))]
 
 
-def _shortened(text: str) -> str:
+def _shortened(text: str, most: int) -> str:
     """A line by its two ends when it is long, saying how much is left out."""
-    if len(text) <= _LINE:
+    if len(text) <= most:
         return text
-    half = _LINE // 2
+    half = most // 2
     return f"{text[:half]} … ({len(text) - 2 * half} characters left out) … {text[-half:]}"
 
 
@@ -211,14 +248,18 @@ def _within(lines: list[str], room: int) -> list[str]:
     return kept
 
 
-def junit(results: Sequence[Result], name: str, rerun: Rerun) -> str:
-    """The run as one JUnit test suite: a case a law; a crash of the subject is an error, a violation a failure."""
+def junit(results: Sequence[Result], name: str, rerun: Rerun, seconds: float) -> str:
+    """The run as one JUnit test suite: a case a law; a crash of the subject is an error, a violation a failure.
+
+    `seconds` are those of the whole run.
+    """
     failures = {result.invariant: list(_failures(result, rerun)) for result in results}
     kinds = [failure.kind for each in failures.values() for failure in each]
     suite = ET.Element("testsuite", name=name, tests=str(len(results)))
     suite.set("errors", str(kinds.count("error")))
     suite.set("failures", str(kinds.count("failure")))
     suite.set("skipped", str(sum(result.status == "skipped" for result in results)))
+    suite.set("time", f"{seconds:.3f}")
     for result in results:
         case = ET.SubElement(suite, "testcase", classname=shown(name), name=f"{result.invariant} {result.name}")
         case.set("time", f"{result.seconds:.3f}")

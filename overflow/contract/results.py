@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from overflow.contract import readable
 from overflow.contract.violation import Violation
 
 Status = Literal["holds", "violated", "skipped"]
@@ -41,10 +42,10 @@ class Result:
 
 def described(violation: Violation) -> dict[str, str]:
     """A counterexample as data: every value as a person would read it."""
-    found = {"title": violation.title, "expected": violation.expected, "got": violation.got, **violation.context}
-    return as_text(found)
+    expected, got = readable.read_both(violation.expected, violation.got)
+    return as_text({"title": violation.title, "expected": expected, "got": got, **violation.context})
 
 
 def as_text(context: Mapping[str, Any]) -> dict[str, str]:
     """Every value as a person would read it."""
-    return {label: str(value) for label, value in context.items()}
+    return {label: readable.read(value) for label, value in context.items()}

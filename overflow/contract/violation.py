@@ -7,6 +7,8 @@ DESIGN.md, principle 4.
 from dataclasses import dataclass, field
 from typing import Any
 
+from overflow.contract.readable import read, read_both
+
 
 @dataclass(eq=False)
 class Violation(AssertionError):
@@ -22,6 +24,7 @@ class Violation(AssertionError):
     context: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        lines = [f"[{self.law}] {self.title}", f"  expected: {self.expected}", f"  got:      {self.got}"]
-        lines += [f"  {label}: {value}" for label, value in self.context.items()]
+        expected, got = read_both(self.expected, self.got)
+        lines = [f"[{self.law}] {self.title}", f"  expected: {expected}", f"  got:      {got}"]
+        lines += [f"  {label}: {read(value)}" for label, value in self.context.items()]
         return "\n".join(lines)

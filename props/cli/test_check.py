@@ -9,6 +9,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from overflow.cli.check import check as command
 from overflow.contract.evidence import PROFILES
 from overflow.contract.laws import all_laws
 from overflow.contract.saboteurs import SABOTEURS
@@ -105,6 +106,19 @@ class EndsOnAPage(Crashing):
         if len(text) > 5_000:
             os._exit(7)
         return super().store(text, scope)
+
+class Printing(Crashing):
+    def open(self, directory, embedding_url):
+        import ctypes, subprocess, sys
+        print("said by print")
+        sys.__stdout__.write("said by the first stdout")
+        os.write(1, b"said by a descriptor")
+        ctypes.CDLL(None).puts(b"said by C")
+        subprocess.run(["echo", "said by a child"], check=True)
+    def store(self, text, scope): return Stored(Ref("mem", 1), None)
+
+class Wandering(Printing):
+    def open(self, directory, embedding_url): os.chdir(directory)
 
 class DoesNotOpen(Crashing):
     def open(self, directory, embedding_url): raise OSError("no disk")
@@ -241,6 +255,54 @@ def test_the_help_says_what_profiles_are() -> None:
     quick, ci, deep = (f"{round(profile.examples * profile.beside):,}" for profile in profiles)
     assert f"of a law beside them {quick}, {ci} or {deep}" in told
     assert "the six invariants of the Overflow Tree and the laws beside them" in told
+
+
+def test_what_a_subject_prints_is_no_part_of_the_results(folder: Path) -> None:
+    """`--json -` is JSON alone, whoever writes to stdout meanwhile; all of it is to be read on stderr."""
+    ran = check("--subject", "mine:Printing", "--invariant", "3", "--corpus", "none", "--json", "-", cwd=folder)
+    assert json.loads(ran.stdout)["subject"]["name"] == "crashing"
+    for way in ("print", "the first stdout", "a descriptor", "C", "a child"):
+        assert f"said by {way}" in ran.stderr
+
+
+def test_a_closed_stderr_sends_what_a_subject_prints_nowhere(folder: Path) -> None:
+    """Least of all into the results."""
+    arguments = "--subject mine:Printing --invariant 3 --corpus none --json -"
+    command = f"exec {sys.executable} -m overflow check {arguments} 2>&-"
+    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=folder, check=False)
+    assert json.loads(ran.stdout)["subject"]["name"] == "crashing"
+
+
+def test_outputs_are_written_where_they_were_named(folder: Path) -> None:
+    """Whatever folder the subject goes to; the corpus is read where it was named, too."""
+    (folder / "page.md").write_text("The billing database is PostgreSQL 15. " * 200)
+    arguments = ("--corpus", "page.md", "--json", "out.json", "--junit", "out.xml")
+    ran = check("--subject", "mine:Wandering", "--invariant", "3", *arguments, cwd=folder)
+    assert (ran.returncode, ran.stderr.count("overflow:")) == (1, 0), ran.stderr
+    assert json.loads((folder / "out.json").read_text())["results"][0]["corpus"]["records"] == 1
+    assert ET.parse(folder / "out.xml").getroot().tag == "testsuite"
+
+
+def test_the_verdict_ends_the_screen_and_its_time_the_reports(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Skips, then counterexamples, then one line, with the seconds that passed; JSON and JUnit have them too."""
+    ticks = iter([100.0, 112.5])
+    monkeypatch.setattr("overflow.cli.check._clock", lambda: next(ticks))
+    monkeypatch.setenv("HYPOTHESIS_STORAGE_DIRECTORY", str(folder))
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(str(folder))
+    laws = ["--invariant", "1", "--invariant", "4"]
+    arguments = ["--subject", "mine:Crashing", *laws, "--corpus", "none", "--json", "a.json", "--junit", "a.xml"]
+    assert command.main(arguments, standalone_mode=False) == 1
+    lines = capsys.readouterr().out.rstrip().splitlines()
+    assert lines[-1] == "0 holds, 0 violated, 1 error, 1 skipped, in 12.5 s"
+    above = [line for line in lines if line.startswith(("skipped", "╭", "again: "))]
+    assert [line[:3] for line in above] == ["ski", "╭─ ", "aga"]
+    data = json.loads((folder / "a.json").read_text())
+    assert data["seconds"] == 12.5
+    assert f"again: {data['results'][1]['again']}" == above[-1]
+    assert ET.parse(folder / "a.xml").getroot().get("time") == "12.500"
 
 
 def test_missing_capability_is_skipped_with_its_reason(folder: Path) -> None:

@@ -8,8 +8,10 @@ import pytest
 from rich.console import Console, RenderableType
 
 from overflow.contract.laws import all_laws
-from overflow.contract.report import Rerun, explanations, junit, line, summary, table
-from overflow.contract.results import CorpusResult, Result
+from overflow.contract.report import Rerun, data, explanations, junit, line, summary, table
+from overflow.contract.results import CorpusResult, Result, described
+from overflow.contract.subject import Node
+from overflow.contract.violation import Violation
 
 HELD = CorpusResult("holds", None, 211, 92, 12.0)
 STEPS = "\n  store 'a b c' → mem 1\n    meanwhile delete mem 1\n  settle"
@@ -78,7 +80,7 @@ def test_an_error_is_told_from_a_violation() -> None:
     """A crash of the subject is no violation, in the table as in JUnit."""
     result = replace(violated(), error=True)
     assert any(" error " in each for each in told([result], 80))
-    suite = ET.fromstring(junit([result], "x", RERUN))
+    suite = ET.fromstring(junit([result], "x", RERUN, 1.0))
     assert (suite.get("failures"), suite.get("errors")) == ("0", "1")
 
 
@@ -145,7 +147,7 @@ def test_junit_says_what_the_terminal_does() -> None:
         violated(steps=STEPS),
         corpus=CorpusResult("violated", "a gap", 3, 2, 0.1, {"title": "a gap", "got": "\x00\ud800"}),
     )
-    suite = ET.fromstring(junit([found, held("5", "deterministic"), skipped("1", "no recall")], "x", RERUN))
+    suite = ET.fromstring(junit([found, held("5", "deterministic"), skipped("1", "no recall")], "x", RERUN, 1.0))
     assert [suite.get(key) for key in ("tests", "failures", "errors", "skipped")] == ["3", "2", "0", "1"]
     generated, corpus = suite.iter("failure")
     assert generated.get("message") == "nodes leave a gap"
@@ -171,7 +173,7 @@ def test_a_crash_on_the_corpus_is_an_error_too() -> None:
     """In the table and in JUnit, as one on generated examples."""
     crashed = CorpusResult("violated", "the subject's store raised OSError", 3, 0, 0.1, {}, error=True)
     result = replace(held("4", "partition"), corpus=crashed)
-    suite = ET.fromstring(junit([result], "x", RERUN))
+    suite = ET.fromstring(junit([result], "x", RERUN, 1.0))
     assert [suite.get(key) for key in ("failures", "errors")] == ["0", "1"]
     assert any("error, 0 of 3" in each for each in told([result], 120))
 
@@ -186,6 +188,101 @@ def test_a_law_is_a_line_of_a_log() -> None:
 
 def test_a_run_of_skips_is_not_green() -> None:
     """Nothing was asked, so nothing holds."""
-    assert str(summary([skipped("1", "no recall")]).style) == "red"
-    assert str(summary([held("4", "partition"), skipped("1", "no recall")]).style) == "green"
-    assert str(summary([violated()]).style) == "red"
+    assert str(summary([skipped("1", "no recall")], 1.0).style) == "red"
+    assert str(summary([held("4", "partition"), skipped("1", "no recall")], 1.0).style) == "green"
+    assert str(summary([violated()], 1.0).style) == "red"
+    assert str(summary([held("5", "deterministic"), replace(violated(), error=True)], 1.0).style) == "red"
+
+
+def test_the_last_line_counts_errors_apart_and_tells_the_time() -> None:
+    """An error is no violation; one is singular; the corpus is told where something failed on it."""
+    error, hold = replace(violated(), error=True), replace(held("5", "deterministic"), corpus=None)
+    assert str(summary([hold, violated(), error, skipped("1", "x")], 4.26)) == (
+        "1 holds, 1 violated, 1 error, 1 skipped, in 4.3 s"
+    )
+    assert str(summary([hold, error, error], 117.4)) == "1 holds, 0 violated, 2 errors, 0 skipped, in 1 min 57 s"
+    crashed = CorpusResult("violated", "it raised", 3, 0, 0.1, {}, error=True)
+    on_corpus = [replace(hold, corpus=crashed), replace(hold, corpus=replace(crashed, error=False))]
+    assert str(summary(on_corpus, 59.96)) == (
+        "2 holds, 0 violated, 0 errors, 0 skipped, 1 violated on the corpus, 1 error on the corpus, in 1 min 0 s"
+    )
+
+
+def test_counterexamples_stand_below_what_was_skipped() -> None:
+    """What a screen ends with is what was found."""
+    lines = printed(explanations([violated(), skipped("1", "no recall")], RERUN), 80)
+    assert lines[0] == "skipped, no recall: 1"
+    assert lines[-2].startswith("again: ")
+
+
+def test_json_has_the_command_that_shows_a_failure_again() -> None:
+    """That of the box, for generated examples and for the corpus; none where there is nothing to see."""
+    found = replace(violated(), corpus=CorpusResult("violated", "a gap", 3, 2, 0.1))
+    told_again = data(found, RERUN)
+    assert told_again["again"] == "overflow check --subject 'cmd:node x.js' --invariant 4 --corpus none"
+    assert told_again["corpus"]["again"] == "overflow check --subject 'cmd:node x.js' --invariant 4 --corpus 'my notes'"
+    holds = data(held("5", "deterministic"), RERUN)
+    assert (holds["again"], holds["corpus"]["again"]) == (None, None)
+
+
+def boxed(expected: object, got: object, **context: object) -> list[str]:
+    """The inside of a box, of a violation as a law raises it."""
+    found = described(Violation("6", "a title", expected, got, context))
+    lines = printed(explanations([replace(violated(), counterexample=found)], RERUN), 300)
+    return [each[2:-1].rstrip() for each in lines if each.startswith("│")]
+
+
+def node(index: int, vector: bytes = b"\1" * 1024, model: str = "m") -> Node:
+    return Node(index, 3 * index, 3 * index + 3, 1, 2, vector, model)
+
+
+def test_vectors_are_told_by_their_number_of_bytes() -> None:
+    """Nodes are a line each, and two vectors of the same length can be told apart."""
+    lines = boxed([node(0), node(1)], [node(0), node(1, b"\2" * 1024)])
+    text = "\n".join(lines)
+    assert len(text) < 800
+    assert "\\x01" not in text
+    rows = [each for each in lines if each.startswith("  node ")]
+    assert len(rows) == 4
+    assert rows[0] == rows[2] != rows[1] != rows[3]
+    assert all("1,024 bytes" in each for each in rows)
+    assert rows[1].startswith("  node 1: 3 to 6, token_count 1, window 2, model 'm'")
+
+
+def test_two_long_texts_are_shown_where_they_first_differ() -> None:
+    """A little before it and after it; the place is that of the text, whatever is escaped in how it is written."""
+    text = "line\n" * 200
+    lines = boxed(repr(text), repr(text[:700] + "X" + text[701:]))
+    assert max(map(len, lines)) < 200
+    assert "they differ: at character 700 of the text, counted from 0" in lines
+    (got,) = (each for each in lines if each.startswith("got: "))
+    assert got.endswith("(1,000 characters)")
+    assert r"line\nXine\nline" in got
+    (cut,) = (each for each in boxed(repr(text), repr(text[:700])) if each.startswith("got: "))
+    assert cut.endswith(r"line\n' (700 characters)")
+
+
+def test_short_texts_are_whole() -> None:
+    """As they are written."""
+    assert boxed(repr("one\ntwo"), repr("one"))[2:4] == [r"expected: 'one\ntwo'", "got: 'one'"]
+
+
+def test_two_long_lists_are_shown_where_they_first_differ() -> None:
+    """Their lengths, and the items around the first that is not the same."""
+    spans = [(10 * at, 10 * at + 10, 4) for at in range(60)]
+    lines = boxed(spans, [*spans[:40], (400, 409, 4)])
+    assert len(lines) < 25
+    assert "they differ: in item 40, counted from 0" in lines
+    assert [each.strip() for each in lines if "in all" in each] == ["(60 in all)", "(41 in all)"]
+    assert "  (400, 410, 4)" in lines
+    assert lines[lines.index("got:") :][-2] == "  (400, 409, 4)"
+
+
+def test_two_long_records_as_bytes_are_shown_where_they_first_differ() -> None:
+    """And how long each is."""
+    row = b"(1, 'some text', " + b"0" * 3_000 + b")"
+    lines = boxed(row, row[:2_000] + b"#" + row[2_001:])
+    (got,) = (each for each in lines if each.startswith("got: "))
+    assert got.startswith("got: 3,018 bytes, first different at byte 2,000; from byte 1,960: b'000")
+    assert len(got) < 220
+    assert "000#000" in got
