@@ -4,6 +4,7 @@ A command is the function of its own name in the module of its name here, import
 returns its exit code, None for 0. DESIGN.md, "Command line".
 """
 
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -62,10 +63,28 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
     except click.ClickException as error:
         _fail(f"{error.format_message()}{_help_for(error)}", error.exit_code)
     except (click.Abort, KeyboardInterrupt) as interrupt:
-        # click puts an Abort in place of what was raised, which may say what was interrupted.
-        where = str(interrupt.__cause__ or interrupt)
-        _fail("interrupted" + f": {where}" * bool(where), _INTERRUPTED)
+        _end_interrupted(interrupt)
     sys.exit(code)
+
+
+def _end_interrupted(interrupt: BaseException) -> NoReturn:
+    """One line and one exit code, however often it is asked for while what was opened is ended."""
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except KeyboardInterrupt:
+        # It came before it could be ignored; from the first on they only say the same once more.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    where = _interrupted(interrupt)
+    _fail("interrupted" + f": {where}" * bool(where), _INTERRUPTED)
+
+
+def _interrupted(interrupt: BaseException | None) -> str:
+    """What was interrupted, as the one who raised it says; click, and later interrupts, stand before it in a chain."""
+    said = ""
+    while interrupt is not None:
+        said = said or (str(interrupt) if isinstance(interrupt, KeyboardInterrupt) else "")
+        interrupt = interrupt.__cause__ or interrupt.__context__
+    return said
 
 
 def _fail(message: str, code: int) -> NoReturn:

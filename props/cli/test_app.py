@@ -180,6 +180,24 @@ def test_an_interrupt_is_one_line() -> None:
     assert ended.stderr.strip() == "overflow: interrupted"
 
 
+def test_interrupts_while_it_ends_are_told_once() -> None:
+    """A second Control-C while it cleans up, and a third at the interpreter's end: one line, 130, what was running."""
+    code = (
+        "import atexit, os, signal\n"
+        "atexit.register(os.kill, os.getpid(), signal.SIGINT)\n"
+        "from overflow.cli import app, main\n"
+        "def interrupted(*_):\n"
+        "    try:\n"
+        "        raise KeyboardInterrupt('law 3')\n"
+        "    finally:\n"
+        "        signal.raise_signal(signal.SIGINT)\n"
+        "app._Commands.get_command = interrupted\n"
+        "main(['divide'])"
+    )
+    ended = python(code)
+    assert (ended.returncode, ended.stderr.strip()) == (130, "overflow: interrupted: law 3")
+
+
 def test_a_defect_is_not_hidden() -> None:
     """An error that nobody expects keeps its traceback."""
     ended = python(
