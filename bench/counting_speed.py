@@ -6,7 +6,6 @@ when it is missed, or when two counts differ. Issue 2, "Tokens and division": ab
 
 import argparse
 import json
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -83,4 +82,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    from script import run
+
+    run(main)

@@ -7,8 +7,8 @@ slow machine misses no aim. Texts come from the standard library and from this f
 import argparse
 import base64
 import json
+import math
 import random
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -83,15 +83,17 @@ _VERBS = [
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure beside its aim; `least` tells that the aim is a lower bound."""
+    """One figure beside its aim, if there is one; `least` tells that the aim is a lower bound."""
 
     name: str
     value: float
-    aim: float
+    aim: float | None
     least: bool = False
 
     @property
     def met(self) -> bool:
+        if self.aim is None:
+            return True
         return self.value >= self.aim if self.least else self.value <= self.aim
 
 
@@ -189,21 +191,28 @@ def hostile(length: int) -> dict[str, str]:
     return {name: text[:length] for name, text in {**texts, "one address": address, "base64": encoded}.items()}
 
 
-def unbroken(window: TokenWindow) -> list[Figure]:
-    """What hostile texts cost at each length; processor time a character, against the shortest."""
+def unbroken(window: TokenWindow, *, dear: Sequence[str] = ()) -> list[Figure]:
+    """What hostile texts cost at each length; processor time a character, against the shortest.
+
+    How much of those in `dear` is measured has no aim: it grows with their length.
+    """
     found = []
     first: dict[str, float] = {}
     for length in HOSTILE:
-        for name, text in hostile(length).items():
-            paces = []
-            for _ in range(3):
+        texts = hostile(length)
+        measured: dict[str, float] = {}
+        paces = dict.fromkeys(texts, math.inf)
+        # All of them each time, so that none is remembered from the time before.
+        for _ in range(3):
+            for name, text in texts.items():
                 begin = time.process_time()
-                division = divide(text, window)
-                paces.append((time.process_time() - begin) / length)
-            pace = min(paces)
+                measured[name] = divide(text, window).cost.characters / length
+                paces[name] = min(paces[name], (time.process_time() - begin) / length)
+        for name, pace in paces.items():
             slower = pace / first.setdefault(name, pace)
             what = f"{name!r} × {length:,}, {window.name}"
-            found.append(Figure(f"{what}: characters measured per character", division.cost.characters / length, 4.5))
+            aim = None if name in dear else 4.5
+            found.append(Figure(f"{what}: characters measured per character", measured[name], aim))
             if length > HOSTILE[0]:
                 found.append(Figure(f"{what}: processor time a character against {HOSTILE[0]:,}", slower, 1 / 0.8))
     return found
@@ -223,9 +232,18 @@ def figures() -> list[Figure]:
     found += backlog("Japanese, e5", japanese(BACKLOG * RECORD), e5)
     found += speed("English, wordllama", english(LONG), wordllama)
     found += speed("Japanese, e5", japanese(LONG), e5)
+    # Windows of one letter close elsewhere when more of it follows, so that the whole rest is measured for each node.
+    found += unbroken(e5, dear=("a", "="))
     for window in (wordllama, SyntheticWindow("chars", 100), SyntheticWindow("words", 40)):
         found += unbroken(window)
     return found
+
+
+def line(figure: Figure) -> str:
+    if figure.aim is None:
+        return f"      {figure.value:8.3f}           {figure.name}"
+    sign = "≥" if figure.least else "≤"
+    return f"{'pass' if figure.met else 'MISS'}  {figure.value:8.3f} {sign} {figure.aim:6.2f}  {figure.name}"
 
 
 def main() -> int:
@@ -235,12 +253,13 @@ def main() -> int:
     found = figures()
     if arguments.json != "-":
         for figure in found:
-            sign = "≥" if figure.least else "≤"
-            print(f"{'pass' if figure.met else 'MISS'}  {figure.value:8.3f} {sign} {figure.aim:6.2f}  {figure.name}")
+            print(line(figure))
     if arguments.json is not None:
         write_text(arguments.json, json.dumps([asdict(figure) | {"met": figure.met} for figure in found]) + "\n")
     return 0 if all(figure.met for figure in found) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    from script import run
+
+    run(main)

@@ -8,7 +8,6 @@ store".
 import argparse
 import json
 import sqlite3
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -116,4 +115,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    from script import run
+
+    run(main)

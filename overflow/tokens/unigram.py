@@ -5,7 +5,8 @@ runs that are tokenized apart with the same result, and a run met before is look
 token of its own. Issue 2, "Tokens and division": over 3 Mchar/s, equal to the engine.
 """
 
-from collections.abc import Iterable, Mapping
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -31,6 +32,7 @@ class Unigram:
         self._joins = _joins(scores)
         self._counts = _Counts(self)
         self._batch = BatchCounter(scores, unknown_score)
+        self._latest: tuple[str, Sequence[int]] = ("", [0])
 
     def runs(self, points: CodePoints) -> list[str]:
         """The text of `points` as the runs that no token leaves, in order."""
@@ -56,11 +58,31 @@ class Unigram:
 
     def token_ends(self, run: str) -> list[int]:
         """Where each token of a run ends (characters, exclusive), in order: the last is the run's length."""
+        origin, length = self._origins(run), len(run)
+        ends = [length] if length else []
+        while ends and origin[ends[-1]] > 0:
+            ends.append(origin[ends[-1]])
+        return ends[::-1]
+
+    def _origins(self, run: str) -> Sequence[int]:
+        """Where the last token begins of each beginning of a run, by its length.
+
+        What follows a beginning says nothing of it: those of one long run serve all its beginnings, and of `a` ten
+        thousand times, whose rest is measured again for each node, that is every rest.
+        """
+        known, origins = self._latest
+        if not known.startswith(run):
+            origins = self._computed(run)
+            if len(run) > _CACHED_RUN:
+                self._latest = run, origins
+        return origins
+
+    def _computed(self, run: str) -> Sequence[int]:
         # As the engine does it: a later start wins only with a strictly better sum.
         scores, unknown, longest, length = self._scores, self._unknown, self._longest, len(run)
         best = [float("-inf")] * (length + 1)
         best[0] = 0.0
-        origin = [0] * (length + 1)
+        origin = array("q", bytes(8 * (length + 1)))
         for start in range(length):
             here = best[start]
             for end in range(start + 1, min(length, start + longest.get(run[start : start + 2], 1)) + 1):
@@ -69,10 +91,7 @@ class Unigram:
                     best[end], origin[end] = here + score, start
             if here + unknown > best[start + 1]:
                 best[start + 1], origin[start + 1] = here + unknown, start
-        ends = [length] if length else []
-        while ends and origin[ends[-1]] > 0:
-            ends.append(origin[ends[-1]])
-        return ends[::-1]
+        return origin
 
 
 class _Counts(dict[str, int]):

@@ -5,7 +5,7 @@ Scores are whole numbers, so that sums are exact and a tie is a tie.
 
 from functools import cache
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overflow.tokens.charmap import CharMap, as_text, code_points
@@ -87,3 +87,32 @@ def test_a_charmap_is_translate_with_the_way_back(replacements: dict[str, str], 
     for index, character in enumerate(text):
         piece = "".join(result[i] for i, source in enumerate(sources) if source == index)
         assert piece == replacements.get(character, character)
+
+
+@settings(max_examples=25)
+@given(VOCABULARIES, st.text("ab", min_size=1, max_size=4), st.integers(65, 150), st.integers(0, 150))
+def test_a_beginning_of_a_long_run_has_the_tokens_it_has_alone(
+    scores: dict[str, float], unit: str, length: int, shorter: int
+) -> None:
+    """Whatever was asked before, a longer run too."""
+    unigram, run = Unigram(scores, UNKNOWN), (unit * length)[:length]
+    for each in (run, run[:shorter], run):
+        assert unigram.token_ends(each) == Unigram(scores, UNKNOWN).token_ends(each)
+
+
+def test_a_long_run_is_looked_up_once_for_all_its_beginnings() -> None:
+    """One letter without end: the rest after each node is a beginning of the rest before it."""
+
+    class Counting(dict[str, float]):
+        asked = 0
+
+        def get(self, piece: str, default: float | None = None) -> float | None:  # type: ignore[override]
+            Counting.asked += 1
+            return super().get(piece, default)
+
+    unigram = Unigram(Counting({"a": -2.0, "aa": -3.0, "aaa": -4.0}), UNKNOWN)
+    unigram.token_ends("a" * 3000)
+    asked = Counting.asked
+    assert asked >= 3000
+    assert len(unigram.token_ends("a" * 2000)) == 667, "666 threes, and a two in any place"
+    assert Counting.asked == asked
