@@ -5,9 +5,8 @@ server of the CEmbedding contract reports over the same file. Overflow Tree, sec
 """
 
 import json
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
@@ -15,12 +14,11 @@ from tokenizers import Encoding, Tokenizer
 from tokenizers.models import BPE
 
 from overflow.errors import InputError
+from overflow.tokens.binding import told, unheard
 from overflow.tokens.regular_file import read_regular
 from overflow.tokens.report import TokenReport
 from overflow.tokens.separation import separates_words
 from overflow.tokens.unicode_text import require_unicode
-
-_STDERR = 2
 
 
 class TokenizerFileWindow:
@@ -46,7 +44,7 @@ class TokenizerFileWindow:
         Raises InputError for a lone surrogate, and for a text the file has no tokens for.
         """
         require_unicode(texts)
-        with _told(f"{self.name} cannot tokenize a text"):
+        with told(f"{self.name} cannot tokenize a text"):
             encodings = self._tokenizer.encode_batch(list(texts))
         return [self._report(text, encoding) for text, encoding in zip(texts, encodings, strict=True)]
 
@@ -71,7 +69,7 @@ def _read(path: Path) -> str:
 
 
 def _tokenizer(source: str, path: str | Path) -> Tokenizer:
-    with _told(f"{path} is not a tokenizer.json of Hugging Face tokenizers"), _unheard():
+    with told(f"{path} is not a tokenizer.json of Hugging Face tokenizers"), unheard():
         tokenizer = Tokenizer.from_str(source)
         tokenizer.no_truncation()
         tokenizer.no_padding()
@@ -86,32 +84,6 @@ def _try_out(tokenizer: Tokenizer) -> None:
     """Tokenize a little of everything: a file at which the binding panics is mostly known before any text is read."""
     with suppress(Exception):
         tokenizer.encode("A word, 日本語 😀.\n")
-
-
-@contextmanager
-def _unheard() -> Iterator[None]:
-    """In the block nothing reaches stderr: of a panic the binding prints lines of its own, past Python."""
-    with ExitStack() as put_back:
-        with suppress(OSError):  # It may be closed.
-            stderr = os.dup(_STDERR)
-            put_back.callback(os.close, stderr)
-            put_back.callback(os.dup2, stderr, _STDERR)
-            with Path(os.devnull).open("w") as nowhere:
-                os.dup2(nowhere.fileno(), _STDERR)
-        yield
-
-
-@contextmanager
-def _told(problem: str) -> Iterator[None]:
-    """What the binding finds wrong, as an InputError: it has no type of its own, but raises Exception itself; where it
-    panics, a BaseException whose type cannot be imported.
-    """
-    try:
-        yield
-    except BaseException as error:
-        if type(error) is not Exception and type(error).__name__ != "PanicException":
-            raise
-        raise InputError(f"{problem} ({' '.join(str(error).split())})") from error
 
 
 def _own_window(source: str, path: str | Path) -> int:

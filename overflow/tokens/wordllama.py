@@ -12,6 +12,7 @@ from pathlib import Path
 from tokenizers import Tokenizer
 
 from overflow.errors import InputError, UnavailableError
+from overflow.tokens.binding import told
 from overflow.tokens.report import TokenReport
 from overflow.tokens.spans import report_of_spans
 from overflow.tokens.unicode_text import require_unicode
@@ -50,8 +51,10 @@ class WordllamaWindow:
 
 @cache
 def wordllama_tokenizer() -> Tokenizer:
-    """The bundled tokenizer, truncation and padding cleared; raises UnavailableError when it is not installed."""
-    tokenizer = Tokenizer.from_file(str(wordllama_directory() / "tokenizers" / "l2_supercat_tokenizer_config.json"))
+    """The bundled tokenizer, truncation and padding cleared; raises UnavailableError when it is not installed whole."""
+    file = wordllama_directory() / "tokenizers" / "l2_supercat_tokenizer_config.json"
+    with told(f"wordllama's {file.name} cannot be read; reinstall wordllama", UnavailableError):
+        tokenizer = Tokenizer.from_file(str(file))
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer

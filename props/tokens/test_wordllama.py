@@ -2,12 +2,13 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overflow.errors import InputError
+from overflow.errors import InputError, UnavailableError
 from overflow.tokens.report import TokenReport
 from overflow.tokens.wordllama import WordllamaWindow, wordllama_tokenizer
 
@@ -57,3 +58,16 @@ def test_a_window_below_one_and_a_lone_surrogate_are_refused() -> None:
         WordllamaWindow(0)
     with pytest.raises(InputError, match="surrogate"):
         WordllamaWindow().measure(["\ud800"])
+
+
+@pytest.mark.parametrize("content", [None, "{}"])
+def test_a_damaged_package_is_not_available(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str | None
+) -> None:
+    """Its tokenizer missing or cut short: one line that says what to do."""
+    (tmp_path / "tokenizers").mkdir()
+    if content is not None:
+        (tmp_path / "tokenizers" / "l2_supercat_tokenizer_config.json").write_text(content)
+    monkeypatch.setattr("overflow.tokens.wordllama.wordllama_directory", lambda: tmp_path)
+    with pytest.raises(UnavailableError, match="reinstall wordllama"):
+        wordllama_tokenizer.__wrapped__()
