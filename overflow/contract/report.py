@@ -190,12 +190,12 @@ def _failures(result: Result, rerun: Rerun) -> Iterator[_Failure]:
     title = f"{result.invariant} {result.name}"
     if result.status == "violated":
         again = rerun.of(result.invariant, on_corpus=False)
-        lines = _lines(result.reason, result.source, result.counterexample)
+        lines = _lines(result.reason, result, result.counterexample)
         yield _Failure(title, _kind(result), result.reason or "", lines, again)
     corpus = result.corpus
     if corpus is not None and corpus.status == "violated":
         again = rerun.of(result.invariant, on_corpus=True)
-        lines = _lines(corpus.reason, result.source, corpus.counterexample)
+        lines = _lines(corpus.reason, result, corpus.counterexample)
         yield _Failure(f"{title}, on the corpus", _kind(corpus), f"on the corpus: {corpus.reason}", lines, again)
 
 
@@ -203,8 +203,8 @@ def _kind(result: Result | CorpusResult) -> str:
     return "error" if result.error else "failure"
 
 
-def _lines(reason: str | None, source: str, counterexample: dict[str, Any] | None) -> list[str]:
-    lines = [shown(reason or ""), f"demanded by {source}"]
+def _lines(reason: str | None, law: Result, counterexample: dict[str, Any] | None) -> list[str]:
+    lines = [shown(reason or ""), f"demanded by {law.source}; told in full in docs/laws.md#{law.invariant}"]
     entries = dict(counterexample or {})
     entries.pop("title", None)
     if found := apart(entries.get("expected", ""), entries.get("got", "")):

@@ -153,7 +153,7 @@ def test_junit_says_what_the_terminal_does() -> None:
     assert generated.get("message") == "nodes leave a gap"
     assert (generated.text or "").splitlines() == [
         "nodes leave a gap",
-        "demanded by section 5.4",
+        "demanded by section 5.4; told in full in docs/laws.md#4",
         "expected: 3",
         "got: 4",
         "steps:",
