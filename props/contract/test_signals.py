@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, NoReturn
 
@@ -161,6 +162,15 @@ class HangingUp(Interrupting):
     number = signal.SIGHUP
 
 
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """Whoever runs the tests may ignore SIGHUP, as nohup does, and a child process then does too."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize("kind", [Interrupting, Terminating, HangingUp])
 def test_interrupted_run_says_what_was_running(kind: type[Interrupting]) -> None:
     """Law and call are in the text of the KeyboardInterrupt, and the handlers are put back."""
@@ -173,6 +183,7 @@ def test_interrupted_run_says_what_was_running(kind: type[Interrupting]) -> None
     assert signal.getsignal(kind.number) is before
 
 
+@pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_run_that_is_ended_leaves_no_child(number: signal.Signals, tmp_path: Path) -> None:
     """A child stuck in a call, and what it started, end with the run; each holds the pipe open while it lives."""
