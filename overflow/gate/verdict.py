@@ -69,8 +69,8 @@ def judged(expected: frozenset[str], results: Sequence[LawResult]) -> tuple[Outc
         return "as_expected", None
     if not red:
         return "survived", f"no law went red; {_named(expected)} had to"
-    parts = [f"{_named(expected - red)} stayed green" if expected - red else "", f"{_named(red - expected)} went red"]
-    return "wrong_red", "; ".join(parts if red - expected else parts[:1])
+    parts = [(expected - red, "stayed green"), (red - expected, "went red")]
+    return "wrong_red", "; ".join(f"{_named(laws)} {how}" for laws, how in parts if laws)
 
 
 def _named(laws: Sequence[str] | set[str] | frozenset[str]) -> str:
