@@ -6,13 +6,16 @@ its own. DESIGN.md, "Subject protocol".
 """
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from hypothesis import strategies as st
 
 from overflow.contract.scenario import LENGTH_LIMIT, Record, Scenario
 from overflow.contract.subject import Kind, Scope
-from overflow.tokens.report import TokenWindow
+from overflow.tokens.report import TokenReport, TokenWindow
 from overflow.tokens.synthetic import KINDS, SyntheticWindow
+
+T = TypeVar("T")
 
 #: Longest text drawn, in code points, and the longest run of tokens past the window: bounds on one example's cost.
 MAX_TEXT = 1_200
@@ -37,6 +40,8 @@ _COMBINING = ("e\u0301", "n\u0303o ", "Z\u0351\u036b\u0343", "ก\u0e33 ", "\u11
 _BREAKS = ("\n", "\r\n", "\r", "\n\n", "\n \t\n", "\r\n\r\n", "\u2028", "\u2029", "\u0085", "\n\n\n\n")
 _INVISIBLE = ("\0", "\u200b", "\u200d", "\ufeff", "\u00ad", "a\0b ")
 _SPACES = (" ", "  ", "\t", "\u00a0", "\u3000", "\n", "\r\n", "\v", "\f")
+#: A boundary of each class a few characters after another, so that a small window has several to choose from.
+_BOUNDARIES = ("a\n\n", "b\n", "cd. ", "e ", "fgh", "i。", "j\r\n", "kl\u2029", "mno! p")
 _MARKDOWN = ("# Title\n", "- item one\n", "| a | b |\n", "```\ncode()\n```\n", "https://example.org/a.b?c=d ")
 
 #: Each kind of writing by its fragments. Every kind reaches every boundary class together with the others.
@@ -54,13 +59,19 @@ FRAGMENTS: dict[str, tuple[str, ...]] = {
 }
 
 
+def _weighed(*strategies: st.SearchStrategy[T]) -> st.SearchStrategy[T]:
+    """One of `strategies`, each as often as it is given; `one_of` would take equal ones for one."""
+    return st.integers(0, len(strategies) - 1).flatmap(lambda chosen: strategies[chosen])
+
+
 def _fragments() -> st.SearchStrategy[list[str]]:
     kinds = [st.lists(st.sampled_from(fragments), min_size=1, max_size=8) for fragments in FRAGMENTS.values()]
     long_word = st.builds(lambda letter, n: [letter * n], st.sampled_from("aßé漢あ"), st.integers(1, 200))
     anything = st.lists(
         st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12), min_size=1, max_size=6
     )
-    return st.one_of(*kinds, long_word, anything)
+    boundaries = st.lists(st.sampled_from(_BOUNDARIES), min_size=4, max_size=12)
+    return _weighed(*kinds, *(boundaries,) * 5, long_word, anything)
 
 
 @st.composite
@@ -69,7 +80,7 @@ def long_texts(draw: st.DrawFn, window: TokenWindow, max_factor: int = MAX_FACTO
     fragments = draw(_fragments())
     # Mostly a few nodes, which is where most faults show and each costs two requests; sometimes many.
     few = st.integers(1, min(3, max_factor))
-    factor = draw(st.one_of(few, few, few, few, st.integers(1, max_factor)))
+    factor = draw(_weighed(few, few, few, few, st.integers(1, max_factor)))
     piece = "".join(fragments)
     whole = (piece * (MAX_TEXT // len(piece) + 1))[:MAX_TEXT]
     length = 1
@@ -79,6 +90,30 @@ def long_texts(draw: st.DrawFn, window: TokenWindow, max_factor: int = MAX_FACTO
             break
         length = min(MAX_TEXT, length + length // 3 + 1)
     return whole[:length]
+
+
+@st.composite
+def edge_texts(draw: st.DrawFn, window: TokenWindow) -> str:
+    """A text that fills the window exactly, or is one token short of that or too long, as far as it can be cut so."""
+    whole = draw(long_texts(window, max_factor=1))
+    edge = draw(st.sampled_from(("full", "full", "under", "over")))
+    (report,) = window.measure([whole])
+    if report is None or not report.truncated:
+        return whole
+    length = report.window_end_char
+    if edge == "over":
+        length += 1
+        while not _measured(window, whole[:length]).truncated:
+            length += 1
+    while edge == "under" and length > 1 and _measured(window, whole[:length]).count >= report.window:
+        length -= 1
+    return whole[: max(1, length)]
+
+
+def _measured(window: TokenWindow, text: str) -> TokenReport:
+    (report,) = window.measure([text])
+    assert report is not None
+    return report
 
 
 def short_texts() -> st.SearchStrategy[str]:
@@ -95,7 +130,7 @@ def windows(max_window: int = 40, kinds: Sequence[str] = tuple(KINDS)) -> st.Sea
     def window(kind: str, room: int, special_tokens: int) -> TokenWindow:
         return SyntheticWindow(kind, room + special_tokens, special_tokens=special_tokens)
 
-    room = st.one_of(st.integers(1, 8), st.integers(1, max_window))
+    room = st.one_of(st.integers(1, 8), st.integers(9, max_window))
     return st.builds(window, st.sampled_from(kinds), room, st.sampled_from((0, 0, 2)))
 
 
@@ -104,7 +139,13 @@ def local_windows() -> st.SearchStrategy[TokenWindow]:
     return windows(kinds=[name for name, kind in KINDS.items() if kind.prefix_safe])
 
 
-_SCOPES = (Scope(), Scope(), Scope(), Scope(), Scope("agent", "project-b", ""), Scope("agent-b", "", "channel-b"))
+#: Mostly one, in which records meet; the others differ from it in one axis alone.
+_SCOPES = (
+    *(Scope(),) * 5,
+    Scope("agent", "project-b", ""),
+    Scope("agent", "", "channel-b"),
+    Scope("agent-b", "", ""),
+)
 
 
 @st.composite
@@ -119,13 +160,13 @@ def scenarios(
 ) -> Scenario:
     """`min_records` to `max_records` records, the first drawn to run past the window, with queries from their parts."""
     chosen = draw(window if window is not None else windows())
-    long = long_texts(chosen, max_factor)
+    long, edge = long_texts(chosen, max_factor), edge_texts(chosen)
     first = Record(draw(long), draw(st.sampled_from(kinds)))
     more = draw(
         st.lists(
             st.builds(
                 Record,
-                st.one_of(long, short_texts(), short_texts()),
+                _weighed(long, edge, edge, edge, short_texts()),
                 st.sampled_from(kinds),
                 st.sampled_from(_SCOPES),
             ),
@@ -134,7 +175,7 @@ def scenarios(
         )
     )
     records = (first, *more)
-    edits = draw(st.lists(st.one_of(long, short_texts()), min_size=2, max_size=2))
+    edits = draw(st.lists(st.one_of(long, edge, short_texts()), min_size=2, max_size=2))
     seed = draw(st.integers(0, 2**16 - 1))
     identity = draw(st.sampled_from(("model-1", "model-1", "model-1", None)))
     return Scenario(chosen, records, queries_of([r.text for r in records], seed), tuple(edits), seed, identity)

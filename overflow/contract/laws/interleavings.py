@@ -5,12 +5,13 @@ step. Overflow Tree, sections 3 to 5.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from overflow.contract.laws.facts import repair_all
+from overflow.contract.laws.facts import check_answers, repair_all
 from overflow.contract.laws.law import machine_law
 from overflow.contract.laws.written import BUILDS, OPERATIONS, Written
 from overflow.contract.scenario import Scenario
@@ -47,7 +48,7 @@ class Interleavings(RuleBasedStateMachine):
         self._guarded(self._open)
         self._is_started = True
         self.written = Written(_LAW, self.world)
-        self._guarded(lambda: self.written.store(self.subject, 0))
+        self._guarded(lambda: self.written.store(self.subject, 0, episode=scenario.seed % 2 == 1))
 
     def _open(self) -> None:
         self.subject = self.world.open()
@@ -80,14 +81,25 @@ class Interleavings(RuleBasedStateMachine):
     @precondition(lambda self: self.world.offers("kill_at"))
     @rule(
         operation=st.sampled_from(OPERATIONS),
-        # A write runs a few statements, a build of a few nodes some dozens, one of many records hundreds.
-        statement=st.one_of(st.integers(1, 6), st.integers(1, 40), st.integers(1, 400)),
+        # A write runs a few statements, a build of many records hundreds.
+        statement=st.one_of(st.integers(1, 6), st.integers(1, 6), st.integers(1, 400)),
         which=_NUMBERS,
         text=_NUMBERS,
     )
     def kill(self, operation: str, statement: int, which: int, text: int) -> None:
         """The process dies before its `statement`-th statement, and the store is opened again."""
         self._guarded(lambda: self._kill(operation, statement, which, text))
+
+    @precondition(lambda self: self.world.offers("kill_at"))
+    @rule(build=st.sampled_from(BUILDS), statement=st.integers(1, 48), which=_NUMBERS)
+    def kill_a_build(self, build: str, statement: int, which: int) -> None:
+        """The process dies while it claims, reads or writes the build of a record that has just been stored."""
+
+        def run() -> None:
+            self._queue_a_build(which)
+            self._kill(build, statement, 0, 0)
+
+        self._guarded(run)
 
     @precondition(lambda self: not self.world.offers("kill_at"))
     @rule()
@@ -111,8 +123,11 @@ class Interleavings(RuleBasedStateMachine):
         self._build_meanwhile(build, OPERATIONS[number // 2 % len(OPERATIONS)], number, number, number % 3)
         self.written.check(self.subject)
         if self.world.offers("kill_at"):
-            self._queue_a_build()
-            self._kill(build, 1 + number % 12, number, number)
+            # Alone in the queue, the build is written from about the tenth statement on.
+            self.subject.configure(queue=True)
+            self.subject.settle()
+            self._queue_a_build(number)
+            self._kill("settle", 1 + number % 24, number, number)
         else:
             self._reopen()
         self.written.check(self.subject)
@@ -133,10 +148,11 @@ class Interleavings(RuleBasedStateMachine):
             embedding += 1
             self.world.evidence["operations inside a build"] += 1
             with self.world.second_handle() as other:
-                self.written.operate(other, operation, which, text)
+                write = partial(self.written.operate, other, operation, which, text)
+                check_answers(_LAW, f"{operation}, while a build waits for the embedding server,", write)
             return None
 
-        self._queue_a_build()
+        self._queue_a_build(which)
         with self.world.meanwhile(hook):
             getattr(self.subject, build)()
 
@@ -156,10 +172,10 @@ class Interleavings(RuleBasedStateMachine):
         self.world.abandon(self.subject)
         self._open()
 
-    def _queue_a_build(self) -> None:
+    def _queue_a_build(self, which: int) -> None:
         """A long record is there and has no nodes yet, and the queue that would build them is on."""
         self.subject.configure(queue=True)
-        self.written.store(self.subject, 0)
+        self.written.store(self.subject, 0, episode=which % 2 == 1)
 
     def _guarded(self, run: Callable[[], Any]) -> None:
         """Once something failed, the end of the example must not hide it behind a second failure."""

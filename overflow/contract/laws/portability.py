@@ -6,6 +6,8 @@ from overflow.contract.laws.facts import check_built, refs_of, repair_all, store
 from overflow.contract.laws.law import expect, law
 from overflow.contract.scenario import LENGTH_LIMIT, Record, Scenario
 from overflow.contract.strategies import limit_texts, queries_of
+from overflow.contract.subject import Ref, Subject
+from overflow.contract.watched import SubjectCrash
 from overflow.contract.world import World
 from overflow.tokens.synthetic import SyntheticWindow
 
@@ -17,9 +19,12 @@ from overflow.tokens.synthetic import SyntheticWindow
     requires="store nodes text export import refs",
 )
 def export_without_nodes(world: World) -> None:
-    """An export is the same with and without nodes; importing it gives the same texts, whose nodes are then rebuilt."""
+    """An export is the same with and without nodes; importing it gives the same records, and nodes are rebuilt."""
     subject = world.open("source")
     stored = refs_of(world.fill(subject))
+    if world.offers("lock"):
+        for ref in stored[world.scenario.seed % 2 :: 2]:
+            subject.lock(ref, True)
     before, after = world.path("before.export"), world.path("after.export")
     subject.export(str(before))
     world.settle(subject)
@@ -43,6 +48,27 @@ def export_without_nodes(world: World) -> None:
     if world.offers("repair"):
         repair_all(target)
     check_built(world, target, refs, "export", "an import, and draining the queue")
+    had, has = (sorted(_kept(world, store, ref) for ref in of) for store, of in ((subject, stored), (target, refs)))
+    title = "an imported record is of the kind, the scope and the lock that were exported"
+    expect(has == had, "export", title, expected=had, got=has)
+
+
+def _kept(world: World, subject: Subject, ref: Ref) -> tuple[str, str, list[str], bool]:
+    """What an import must keep of a record: its text, kind, the scopes it is read in, and whether it refuses a delete.
+
+    Unless it does, it is deleted.
+    """
+    scopes = sorted({record.scope for record in world.scenario.records}, key=repr) if world.offers("contents") else []
+    read_in = [str(scope) for scope in scopes if subject.contents(ref, scope) is not None]
+    text, refuses = stored_text(subject, ref, "export"), False
+    if world.offers("lock") and world.offers("delete"):
+        try:
+            subject.delete(ref)
+        except SubjectCrash as crash:
+            if crash.unavailable:
+                raise
+            refuses = True
+    return text, ref.kind, read_in, refuses
 
 
 @st.composite

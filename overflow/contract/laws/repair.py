@@ -89,10 +89,12 @@ def repair_bounded(world: World) -> None:
     refs = refs_of(world.fill(subject))
     without = len(refs)
     while without:
-        subject.repair()
+        built = subject.repair().built
         left = sum(not world.nodes(subject, ref) for ref in refs)
         title = "one run builds at most 50 records"
         expect(without - left <= RUN_LIMIT, "repair-bound", title, expected=f"<= {RUN_LIMIT}", got=without - left)
+        title = "a run of repair says how many records got nodes"
+        expect(built == without - left, "repair-bound", title, expected=without - left, got=built)
         title = "a backlog larger than one run converges"
         expect(left < without, "repair-bound", title, expected=f"< {without} left", got=left)
         without = left

@@ -5,12 +5,14 @@ difference of ids, order or scores.
 """
 
 import random
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 
 from overflow.contract.laws.facts import check_quote, refs_of, stored_text
 from overflow.contract.laws.law import expect, law
+from overflow.contract.scenario import Scenario
 from overflow.contract.strategies import scenarios
 from overflow.contract.subject import Hit, Item, Ref, Scope, Subject
 from overflow.contract.violation import Violation
@@ -127,6 +129,13 @@ def most_relevant_node(world: World) -> None:
             expect(not wrong, "quote", "a claim is quoted as its record is", expected=quote, got=wrong, **context)
 
 
+def _beside(scenario: Scenario) -> Scope:
+    """A scope that differs from a record's in one axis alone: another name, or none where the record's has one."""
+    scope = scenario.records[scenario.seed % len(scenario.records)].scope
+    axis = ("agent", "project", "channel")[scenario.seed // 7 % 3]
+    return replace(scope, **{axis: "" if axis != "agent" and getattr(scope, axis) else "stranger"})
+
+
 @law(
     "isolation",
     "a node is read only through its parent's scope",
@@ -138,7 +147,8 @@ def isolation(world: World) -> None:
     subject = world.open()
     stored = world.fill(subject)
     world.settle(subject)
-    strangers = {record.scope for record in world.scenario.records} | {Scope("stranger", "", "")}
+    scopes = {record.scope for record in world.scenario.records}
+    strangers = scopes | {_beside(world.scenario)}
     own = {each.ref: record.scope for each, record in zip(stored, world.scenario.records, strict=True)}
     for scope in sorted(strangers, key=repr):
         for query in world.scenario.queries:

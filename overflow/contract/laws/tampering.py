@@ -22,7 +22,10 @@ _RAW = "store nodes text refs execute design_schema health repair"
     requires=_RAW,
 )
 def tampered_parent(world: World) -> None:
-    """REPLACE INTO, UPDATE OR REPLACE, a changed id, a change while a trigger was missing: gone at once, or named."""
+    """REPLACE INTO, UPDATE OR REPLACE, a changed id, a change or a delete without triggers: gone at once, or named.
+
+    Once repaired, the store is kept by its triggers again.
+    """
     rng = random.Random(world.scenario.seed)
     subject = world.open()
     refs = refs_of(world.fill(subject))
@@ -50,12 +53,16 @@ def tampered_parent(world: World) -> None:
     left = [] if subject.text(victim) is not None else subject.nodes(victim)
     title = "repair removes the nodes of a record that is gone"
     expect(not left, "tampered-parent", title, expected=[], got=left, after=how)
-    check_built(world, subject, [now, *survivors], "tampered-parent", f"{how}, and repair")
+    check_built(world, subject, subject.refs(), "tampered-parent", f"{how}, and repair")
     for ref in survivors:
         if ref in before:
             got_nodes = subject.nodes(ref)
             title = "nothing happens to another record's nodes"
             expect(got_nodes == before[ref], "tampered-parent", title, expected=before[ref], got=got_nodes, after=how)
+    if text is not None:
+        mark = world.mark()
+        set_text(subject, now, _other_text(subject, now, rng))
+        check_fresh(world, subject, now, mark, "tampered-parent", f"{how}, repair, and a change by SQL")
 
 
 Tampering = Callable[[Subject, Ref, random.Random, list[Ref]], tuple[str, Ref]]
@@ -104,16 +111,32 @@ def _update_or_replace(subject: Subject, ref: Ref, rng: random.Random, refs: lis
 
 def _without_triggers(subject: Subject, ref: Ref, rng: random.Random, _: list[Ref]) -> tuple[str, Ref]:
     text = _other_text(subject, ref, rng)
+    _drop_triggers(subject)
+    set_text(subject, ref, text)
+    return "a change of the same length while the triggers were missing", ref
+
+
+def _deleted_without_triggers(subject: Subject, ref: Ref, _rng: random.Random, _: list[Ref]) -> tuple[str, Ref]:
+    _drop_triggers(subject)
+    subject.execute(f"DELETE FROM {TABLES[ref.kind][0]} WHERE id = ?", (ref.id,))
+    return "a delete while the triggers were missing", ref
+
+
+def _drop_triggers(subject: Subject) -> None:
     for (name,) in subject.execute(
         "SELECT name FROM sqlite_master WHERE type = 'trigger' AND sql LIKE '%record_nodes%'"
     ):
         quoted = str(name).replace('"', '""')
         subject.execute(f'DROP TRIGGER "{quoted}"')
-    set_text(subject, ref, text)
-    return "a change of the same length while the triggers were missing", ref
 
 
-_PARENT_TAMPERINGS: tuple[Tampering, ...] = (_replace_into, _changed_id, _update_or_replace, _without_triggers)
+_PARENT_TAMPERINGS: tuple[Tampering, ...] = (
+    _replace_into,
+    _changed_id,
+    _update_or_replace,
+    _without_triggers,
+    _deleted_without_triggers,
+)
 
 
 @law(
@@ -123,7 +146,7 @@ _PARENT_TAMPERINGS: tuple[Tampering, ...] = (_replace_into, _changed_id, _update
     requires=_RAW,
 )
 def tampered_nodes(world: World) -> None:
-    """A missing, moved, foreign or blank node row: health names the record, and repair makes the set whole again."""
+    """A node row missing, moved, or changed in any column: health names the record, and repair makes the set whole."""
     rng = random.Random(world.scenario.seed)
     subject = world.open()
     stored = world.fill(subject)
@@ -157,12 +180,16 @@ _NODE_EDITS = (
     ("an end moved", f"UPDATE record_nodes SET end_char = end_char - 1{_WHERE}"),
     ("an end beyond the text", f"UPDATE record_nodes SET end_char = end_char + 9{_WHERE}"),
     ("an embedding removed", f"UPDATE record_nodes SET embedding = NULL{_WHERE}"),
+    ("a token count changed", f"UPDATE record_nodes SET token_count = token_count + 1{_WHERE}"),
+    ("a window changed", f"UPDATE record_nodes SET window = window + 1{_WHERE}"),
+    ("another embedding", f"UPDATE record_nodes SET embedding = zeroblob(length(embedding)){_WHERE}"),
+    ("another model", f"UPDATE record_nodes SET embedding_model = embedding_model || 'x'{_WHERE}"),
     ("an index moved", f"UPDATE record_nodes SET node_index = node_index + 1000{_WHERE}"),
 )
 
 
-def _comparable(nodes: list[Node]) -> list[tuple[int, int, int, int, str]]:
-    return [(n.index, n.start, n.end, n.token_count, n.model) for n in nodes]
+def _comparable(nodes: list[Node]) -> list[tuple[int, int, int, int, int, str]]:
+    return [(n.index, n.start, n.end, n.token_count, n.window, n.model) for n in nodes]
 
 
 @law(

@@ -23,6 +23,8 @@ OPERATIONS = (
     "update by SQL",
     "delete",
     "delete by SQL",
+    "update a locked record",
+    "delete a locked record",
     "lock",
     "unlock",
     "queue off",
@@ -69,6 +71,9 @@ class Written:
             return
         elif operation in ("lock", "unlock"):
             self._lock(subject, ref, locked=operation == "lock")
+        elif operation.endswith("a locked record"):
+            self._lock(subject, ref, locked=True)
+            self.operate(subject, operation.split()[0], which, text)
         elif operation.startswith("update"):
             self._update(subject, ref, self._text(text), by_sql=operation == "update by SQL")
         else:

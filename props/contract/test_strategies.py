@@ -1,0 +1,59 @@
+"""What the strategies draw: texts at the very edge of the window, scopes that differ in one axis, what is weighed."""
+
+from collections import Counter
+from dataclasses import astuple
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from overflow.contract.scenario import Scenario
+from overflow.contract.strategies import scenarios
+
+EXAMPLES = 100
+
+
+def drawn() -> list[Scenario]:
+    """The scenarios of one run of EXAMPLES, the same each time."""
+    found: list[Scenario] = []
+
+    @seed(0)
+    @settings(
+        max_examples=EXAMPLES,
+        database=None,
+        deadline=None,
+        phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(scenarios())
+    def collect(scenario: Scenario) -> None:
+        found.append(scenario)
+
+    collect()
+    return found
+
+
+def test_records_lie_at_the_edge_of_the_window() -> None:
+    """Records of exactly the window, of one token less and of one more are drawn; the first is a common one."""
+    edges: Counter[int] = Counter()
+    for scenario in drawn():
+        reports = [scenario.report(record.text) for record in scenario.records[1:]]
+        edges.update({report.count - report.window for report in reports} & {-1, 0, 1})
+    assert edges[0] >= EXAMPLES // 10
+    assert edges[-1]
+    assert edges[1]
+
+
+def test_scopes_differ_in_one_axis_alone() -> None:
+    """For each axis there are records of which one differs from another in it, and in nothing else."""
+    differing: set[tuple[bool, ...]] = set()
+    for scenario in drawn():
+        scopes = {astuple(record.scope) for record in scenario.records}
+        differing |= {tuple(a != b for a, b in zip(one, other, strict=True)) for one in scopes for other in scopes}
+    assert {(True, False, False), (False, True, False), (False, False, True)} <= differing
+
+
+def test_most_long_records_have_a_few_nodes() -> None:
+    """At least half of the records that are drawn long fill their window up to four times: each node costs requests."""
+    reports = [scenario.report(scenario.records[0].text) for scenario in drawn()]
+    factors = [report.count / report.window for report in reports if report.truncated]
+    assert len(factors) > EXAMPLES // 2
+    assert sum(factor < 4 for factor in factors) > len(factors) / 2
