@@ -1,9 +1,11 @@
-"""What the tests of several parts share: a small WordPiece `tokenizer.json`, trained from the standard library's
-documentation, so that no vocabulary is committed.
+"""What the tests of several parts share: the corpora in three languages, where they are at hand, and a small WordPiece
+`tokenizer.json`, trained from the standard library's documentation, so that no vocabulary is committed.
 
 It knows no part of the package. DESIGN.md, "Layout": `props/`.
 """
 
+import json
+import os
 import pydoc_data.topics
 from pathlib import Path
 
@@ -14,6 +16,19 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 # The first example of many a test loads a model; no test here is about time.
 settings.register_profile("patient", settings(), deadline=None)
 settings.load_profile("patient")
+
+
+#: The folder of real texts, by default beside a checkout.
+CORPORA = Path(os.environ.get("OVERFLOW_CORPORA", Path(__file__).parents[2] / "shared" / "corpora"))
+
+
+@pytest.fixture(scope="session")
+def corpora() -> list[str]:
+    """The text of every record of the corpora; without them its tests are skipped."""
+    files = sorted(CORPORA.glob("*.jsonl"))
+    if not files:
+        pytest.skip(f"no JSONL file in {CORPORA}; name the folder of the corpora in OVERFLOW_CORPORA")
+    return [json.loads(line)["text"] for file in files for line in file.read_bytes().splitlines()]
 
 
 @pytest.fixture(scope="session")

@@ -126,7 +126,9 @@ def _answer(subject: Any, line: bytes) -> tuple[bytes, str | None]:
         identifier, method = request["id"], request["method"]
         result = _call(subject, method, request.get("params", {}))
         return encode_line({"jsonrpc": "2.0", "id": identifier, "result": result}), method
-    except Exception as error:  # noqa: BLE001 - whatever the subject raises is its answer to the caller
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever the subject raises is its answer to the caller
         return _error(identifier, error), None
 
 
@@ -157,18 +159,27 @@ def _call(subject: Any, method: str, params: Any) -> Any:
     return function(**params)
 
 
-def _error(identifier: str | int | None, error: Exception) -> bytes:
+def _error(identifier: str | int | None, error: BaseException) -> bytes:
     code = error.code if isinstance(error, RefusedError) else SUBJECT_ERROR
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     data = {"type": name, **_where(error), **({"disk_full": True} if disk_is_full(error) else {})}
-    body = {"code": code, "message": str(error), "data": data}
+    body = {"code": code, "message": _message(error), "data": data}
     return encode_line({"jsonrpc": "2.0", "id": identifier, "error": body})
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except BaseException as unspeakable:  # noqa: BLE001 - its text is foreign code too
+        return f"(it cannot be shown: {type(unspeakable).__name__})"
 
 
 def disk_is_full(error: BaseException | None) -> bool:
     """Whether `error`, or what it was raised from, says that there is no room: of the system's errors, or SQLite's."""
-    while error is not None:
+    seen: list[BaseException] = []
+    while error is not None and all(error is not each for each in seen):
+        seen.append(error)
         # SQLite's number is told by an attribute: an interpreter may lack its module.
         if getattr(error, "errno", None) == errno.ENOSPC or getattr(error, "sqlite_errorcode", None) == _SQLITE_FULL:
             return True
@@ -176,7 +187,7 @@ def disk_is_full(error: BaseException | None) -> bool:
     return False
 
 
-def _where(error: Exception) -> dict[str, str]:
+def _where(error: BaseException) -> dict[str, str]:
     """The place that raised the error; none for a refusal, which is not the subject's."""
     if isinstance(error, RefusedError):
         return {}

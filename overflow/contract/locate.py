@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from overflow.contract.subject import Subject
+from overflow.contract.told import message
 from overflow.errors import InputError
 
 
@@ -40,8 +41,10 @@ def subject_maker(spec: str) -> Callable[[], Subject]:
     def make() -> Subject:
         try:
             subject: Subject = kind()
-        except (Exception, SystemExit) as error:
-            raise InputError(f"{spec} cannot be made: {type(error).__name__}: {error}") from error
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise InputError(f"{spec} cannot be made: {type(error).__name__}: {message(error)}") from error
         for attribute in ("name", "version"):
             if not isinstance(getattr(subject, attribute, None), str):
                 raise InputError(f"{spec} is no subject: its {attribute!r} is not a text")
@@ -59,6 +62,8 @@ def _module(name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             raise InputError(f"there is no module {error.name!r}, installed or in {here}") from error
-        raise InputError(f"the module {name!r} does not import: {error}") from error
-    except (Exception, SystemExit) as error:  # a module is foreign code, and runs whatever it likes
-        raise InputError(f"the module {name!r} does not import: {type(error).__name__}: {error}") from error
+        raise InputError(f"the module {name!r} does not import: {message(error)}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a module is foreign code, and raises what it likes
+        raise InputError(f"the module {name!r} does not import: {type(error).__name__}: {message(error)}") from error

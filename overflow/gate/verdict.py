@@ -4,7 +4,7 @@ Only a violation of a law is red. A crash, a lost subject, or a law that found n
 nor green, and no mutant passes by it. DESIGN.md, principle 4 and "Command line" (`overflow mutate`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -73,5 +73,5 @@ def judged(expected: frozenset[str], results: Sequence[LawResult]) -> tuple[Outc
     return "wrong_red", "; ".join(f"{_named(laws)} {how}" for laws, how in parts if laws)
 
 
-def _named(laws: Sequence[str] | set[str] | frozenset[str]) -> str:
+def _named(laws: Iterable[str]) -> str:
     return ", ".join(sorted(laws))

@@ -1,5 +1,7 @@
 """The codec: every value of the protocol survives the wire, and nothing else gets through it."""
 
+import io
+import json
 from typing import Any
 
 import pytest
@@ -7,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overflow.contract import adapter_kit, codec
+from overflow.contract.adapter_kit import serve
 from overflow.contract.subject import CAPABILITIES, CLAIMS, Health, Hit, Item, Node, Quote, Ref, Repaired, Scope, Stored
 
 text = st.text(st.characters(exclude_categories=["Cs"]))
@@ -123,3 +126,32 @@ def test_the_kit_knows_the_capabilities_of_the_protocol() -> None:
     """`adapter_kit` imports nothing of ours, so its lists are copies: they must be the same."""
     assert adapter_kit.CAPABILITIES == CAPABILITIES
     assert adapter_kit.CLAIMS == CLAIMS
+
+
+def test_whatever_a_served_subject_raises_is_an_answer() -> None:
+    """The kit ends for no exception of the subject's: also one past `Exception`, one without text, in a circle."""
+
+    class Quiet(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    class Clumsy:
+        name, version = "clumsy", "1"
+
+        def open(self) -> None:
+            raise GeneratorExit("the end")
+
+        def close(self) -> None:
+            raise Quiet
+
+        def settle(self) -> None:
+            first, second = OSError("first"), OSError("second")
+            first.__cause__, second.__cause__ = second, first
+            raise first
+
+    asked = [json.dumps({"jsonrpc": "2.0", "id": n, "method": m}) for n, m in enumerate(("open", "close", "settle"))]
+    answers = io.BytesIO()
+    serve(Clumsy(), io.BytesIO("\n".join(asked).encode()), answers)
+    said = [json.loads(line)["error"] for line in answers.getvalue().splitlines()]
+    assert [each["message"] for each in said] == ["the end", "(it cannot be shown: RuntimeError)", "first"]
+    assert not any("disk_full" in each["data"] for each in said)

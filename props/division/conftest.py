@@ -1,29 +1,17 @@
-"""Real texts and real tokenizers for the division: the corpora beside the checkout when they are there, the standard
-library's documentation always, and a WordPiece vocabulary trained from it."""
+"""Real texts and a real tokenizer for the division: the standard library's documentation, and a WordPiece vocabulary
+trained from it."""
 
-import json
 import pydoc_data.topics
 from pathlib import Path
 
 import pytest
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
-CORPORA = Path(__file__).parents[3] / "shared" / "corpora"
-
 
 @pytest.fixture(scope="session")
 def topics() -> list[str]:
     """English documentation topics of up to 12,000 characters, shortest first."""
     return sorted((text for text in pydoc_data.topics.topics.values() if len(text) <= 12_000), key=len)
-
-
-@pytest.fixture(scope="session")
-def corpora() -> list[str]:
-    """Every record of the corpora in three languages."""
-    if not CORPORA.is_dir():
-        pytest.skip("no folder shared/corpora beside the checkout")
-    lines = [line for file in sorted(CORPORA.glob("*.jsonl")) for line in file.read_bytes().splitlines()]
-    return [json.loads(line)["text"] for line in lines]
 
 
 @pytest.fixture(scope="session")
