@@ -34,7 +34,7 @@ def read_both(expected: Any, got: Any) -> tuple[str, str]:
 
 
 def apart(expected: str, got: str) -> tuple[list[str], list[str], str] | None:
-    """The lines to show of each, around their first difference, and where that is; None where both are short."""
+    """The lines to show of each, around their first difference, and where that is; None where one has no need of it."""
     one, other = _text(expected), _text(got)
     if one is not None and other is not None:
         if max(len(one), len(other)) <= _BEFORE + _AFTER:
@@ -42,7 +42,7 @@ def apart(expected: str, got: str) -> tuple[list[str], list[str], str] | None:
         at = _common(one, other)
         return [_around(one, at)], [_around(other, at)], f"at character {at:,} of the text, counted from 0"
     lines = expected.strip("\n").split("\n"), got.strip("\n").split("\n")
-    if max(map(len, lines)) <= 2 * _LINES + 1:
+    if min(map(len, lines)) == 1 or max(map(len, lines)) <= 2 * _LINES + 1:
         return None
     at = _common(*lines)
     return _lines_around(lines[0], at), _lines_around(lines[1], at), f"in item {at:,}, counted from 0"

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console, RenderableType
 
 from overflow.contract.laws import all_laws
+from overflow.contract.readable import read
 from overflow.contract.report import Rerun, data, explanations, junit, line, summary, table
 from overflow.contract.results import CorpusResult, Result, described
 from overflow.contract.subject import Node
@@ -276,6 +277,13 @@ def test_two_long_lists_are_shown_where_they_first_differ() -> None:
     assert [each.strip() for each in lines if "in all" in each] == ["(60 in all)", "(41 in all)"]
     assert "  (400, 410, 4)" in lines
     assert lines[lines.index("got:") :][-2] == "  (400, 409, 4)"
+
+
+def test_a_list_in_place_of_none_is_told_as_it_is() -> None:
+    """Nothing is there to differ in."""
+    lines = boxed([], [node(at) for at in range(20)])
+    assert lines[2:5] == ["expected: []", "got:", "  " + read(node(0))]
+    assert not any("they differ" in each for each in lines)
 
 
 def test_two_long_records_as_bytes_are_shown_where_they_first_differ() -> None:
