@@ -22,7 +22,7 @@ _SocketOptions = Iterable[Any] | None
 
 
 def transport(tls: ssl.SSLContext | None, clock: Clock) -> httpx.HTTPTransport:
-    """For an httpx.Client whose time-outs are moments of `clock`; raises UnavailableError where httpx is another."""
+    """One whose time-outs are moments of `clock`; raises UnavailableError where httpx is another."""
     made = httpx.HTTPTransport(verify=False, trust_env=False)
     _require_pool(made, httpcore.ConnectionPool)
     # A network backend is given to the pool alone, and httpx hands none down to it.
@@ -31,7 +31,7 @@ def transport(tls: ssl.SSLContext | None, clock: Clock) -> httpx.HTTPTransport:
 
 
 def async_transport(tls: ssl.SSLContext | None, clock: Clock) -> httpx.AsyncHTTPTransport:
-    """`transport` for an httpx.AsyncClient."""
+    """`transport` whose calls are awaited."""
     made = httpx.AsyncHTTPTransport(verify=False, trust_env=False)
     _require_pool(made, httpcore.AsyncConnectionPool)
     made._pool = httpcore.AsyncConnectionPool(ssl_context=tls, network_backend=_AsyncBackend(clock), **_LIMITS)
