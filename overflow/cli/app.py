@@ -13,6 +13,7 @@ from typing import NoReturn
 import click
 
 from overflow.cli.streams import ReaderGoneError, prepare_streams
+from overflow.contract.ending import end_in_time
 from overflow.errors import HarnessError
 from overflow.shown import shown
 
@@ -48,26 +49,33 @@ def overflow() -> None:
 
 def run(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line (`sys.argv` by default) and exit with the code of DESIGN.md, "Command line"."""
+    code = _ran(arguments)
+    # A subject in process may have left a thread running, which the interpreter would wait for.
+    end_in_time(code)
+    sys.exit(code)
+
+
+def _ran(arguments: Sequence[str] | None) -> int:
     try:
         prepare_streams()
         try:
-            code = overflow.main(arguments, prog_name="overflow", standalone_mode=False)
+            code: int | None = overflow.main(arguments, prog_name="overflow", standalone_mode=False)
         finally:
             # Here, where what goes wrong can still be told, and not at the interpreter's end.
             sys.stdout.flush()
     except ReaderGoneError:
         # The reader has seen enough (`overflow … | head`).
-        sys.exit(_BROKEN_PIPE)
+        return _BROKEN_PIPE
     except HarnessError as error:
-        _fail(str(error), error.exit_code)
+        return _failed(str(error), error.exit_code)
     except click.ClickException as error:
-        _fail(f"{error.format_message()}{_help_for(error)}", error.exit_code)
+        return _failed(f"{error.format_message()}{_help_for(error)}", error.exit_code)
     except (click.Abort, KeyboardInterrupt) as interrupt:
-        _end_interrupted(interrupt)
-    sys.exit(code)
+        return _ended_by(interrupt)
+    return code or 0
 
 
-def _end_interrupted(interrupt: BaseException) -> NoReturn:
+def _ended_by(interrupt: BaseException) -> int:
     """One line and one exit code, however often it is asked for while what was opened is ended."""
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -75,7 +83,7 @@ def _end_interrupted(interrupt: BaseException) -> NoReturn:
         # It came before it could be ignored; from the first on they only say the same once more.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     where = _interrupted(interrupt)
-    _fail("interrupted" + f": {where}" * bool(where), _INTERRUPTED)
+    return _failed("interrupted" + f": {where}" * bool(where), _INTERRUPTED)
 
 
 def _interrupted(interrupt: BaseException | None) -> str:
@@ -87,9 +95,9 @@ def _interrupted(interrupt: BaseException | None) -> str:
     return said
 
 
-def _fail(message: str, code: int) -> NoReturn:
+def _failed(message: str, code: int) -> int:
     click.echo(f"overflow: {shown(message)}", err=True)
-    sys.exit(code)
+    return code
 
 
 def _help_for(error: click.ClickException) -> str:

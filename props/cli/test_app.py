@@ -226,3 +226,25 @@ def test_the_version_is_the_packages() -> None:
         [sys.executable, "-m", "overflow", "--version"], capture_output=True, text=True, timeout=60, check=True
     )
     assert ended.stdout.startswith("overflow, version ")
+
+
+def test_a_thread_that_a_subject_left_does_not_keep_the_command(tmp_path: Path) -> None:
+    """The command ends with the verdict's exit code and says which thread it no longer waits for."""
+    (tmp_path / "lingering.py").write_text(
+        "import threading\n"
+        "from overflow.subjects.reference import Reference\n"
+        "class Lingering(Reference):\n"
+        "    def open(self, directory, embedding_url):\n"
+        "        threading.Thread(target=threading.Event().wait, name='indexer').start()\n"
+        "        super().open(directory, embedding_url)\n"
+    )
+    code = (
+        "from overflow.contract import ending\n"
+        "ending.end_in_time.__defaults__ = (0.0,)\n"  # the grace, in seconds
+        "from overflow.cli.app import run\n"
+        "run(['check', '--subject', 'lingering:Lingering', '--invariant', 'limit', '--corpus', 'none'])\n"
+    )
+    ended = python(code, cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert "1 holds" in ended.stdout
+    assert "indexer" in ended.stderr.splitlines()[-1]
