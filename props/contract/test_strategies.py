@@ -32,10 +32,11 @@ def drawn() -> list[Scenario]:
 
 
 def test_records_lie_at_the_edge_of_the_window() -> None:
-    """Records of exactly the window, of one token less and of one more are drawn; the first is a common one."""
+    """Texts of exactly the window, of one token less and of one more are drawn; the first is a common one."""
     edges: Counter[int] = Counter()
     for scenario in drawn():
-        reports = [scenario.report(record.text) for record in scenario.records[1:]]
+        texts = [*(record.text for record in scenario.records[1:]), *scenario.texts]
+        reports = [scenario.report(text) for text in texts]
         edges.update({report.count - report.window for report in reports} & {-1, 0, 1})
     assert edges[0] >= EXAMPLES // 10
     assert edges[-1]

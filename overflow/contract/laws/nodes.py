@@ -2,7 +2,7 @@
 
 from overflow.contract.laws.facts import check_partition, refs_of, repair_all, set_text, stored_text
 from overflow.contract.laws.law import expect, law
-from overflow.contract.strategies import local_windows, scenarios
+from overflow.contract.strategies import contrary_windows, local_windows, scenarios
 from overflow.contract.subject import Ref, Subject
 from overflow.contract.world import World
 
@@ -37,7 +37,13 @@ def records_unmodified(world: World) -> None:
     unmodified("rebuilding nodes")
 
 
-@law("3", "every node fits its window", source="Overflow Tree, section 5.3", requires="store nodes text")
+@law(
+    "3",
+    "every node fits its window",
+    source="Overflow Tree, section 5.3",
+    requires="store nodes text",
+    scenarios=lambda: scenarios(window=contrary_windows()),
+)
 def nodes_fit(world: World) -> None:
     """Every node's token count is at most its window, as counted on the node's own span by the harness itself."""
     subject = world.open()
@@ -91,6 +97,7 @@ def nodes_partition(world: World) -> None:
     "division is deterministic",
     source="Overflow Tree, section 5.5",
     requires="store nodes text",
+    scenarios=lambda: scenarios(window=contrary_windows()),
 )
 def division_deterministic(world: World) -> None:
     """The same text, tokenizer and window give the same nodes.
