@@ -87,7 +87,7 @@ def mutate(
         require_writable(path)
     subject_factory(subject)  # What is no subject is told here, and not by the first process that meets it.
     started = time.monotonic()
-    gate = Gate(subject, catalogue, python=sys.executable, seed=seed, workers=workers or os.cpu_count() or 1)
+    gate = Gate(subject, catalogue, python=_interpreter(subject), seed=seed, workers=workers or os.cpu_count() or 1)
     with terminated_as_interrupted(), gate, _Progress(len(chosen)) as progress:
         baseline = gate.baseline()
         red = [result for result in baseline if result.state in ("red", "broken")]
@@ -113,6 +113,12 @@ def _catalogue(subject: str, mutants: str | None, laws: Sequence[str]) -> Catalo
     if mutants is not None:
         return load(Path(mutants), laws)
     return load(_CATALOGUE, laws) if subject == "reference" and _CATALOGUE.is_file() else None
+
+
+def _interpreter(subject: str) -> str:
+    """What imports the subject's sources: the first word of a command line, or the interpreter that runs this."""
+    kind, _, command = subject.partition(":")
+    return shlex.split(command)[0] if kind == "cmd" else sys.executable
 
 
 def _chosen(every: list[Breaking], names: Sequence[str]) -> list[Breaking]:

@@ -141,6 +141,24 @@ def test_saboteurs_go_around_a_subject_of_few_capabilities(toy: Path) -> None:
     assert "export" in err
 
 
+def test_the_sources_are_those_of_the_subjects_own_environment(toy: Path, tmp_path: Path) -> None:
+    """A program's package is found, and replaced by the mutated copy, where its own interpreter imports it from."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (toy / "toy").rename(elsewhere / "toy")
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{elsewhere}" exec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    subject = f"cmd:{python} -m overflow.contract.stdio toy:Store"
+    chosen = [word for name in ("lost-end", "nothing") for word in ("--mutant", name)]
+    code, out, err = mutate(toy, "--subject", subject, "--mutants", "mutants.toml", *chosen, "--json", "-")
+    assert code == 0, err
+    assert [(each["outcome"], each["red"]) for each in json.loads(out)["mutants"]] == [
+        ("as_expected", ["4"]),
+        ("as_expected", []),
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
