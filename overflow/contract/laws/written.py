@@ -74,6 +74,8 @@ class Written:
         elif operation.endswith("a locked record"):
             self._lock(subject, ref, locked=True)
             self.operate(subject, operation.split()[0], which, text)
+            if ref in self._texts:
+                self._lock(subject, ref, locked=False)
         elif operation.startswith("update"):
             self._update(subject, ref, self._text(text), by_sql=operation == "update by SQL")
         else:
