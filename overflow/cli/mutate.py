@@ -132,7 +132,9 @@ def _askable(chosen: list[Breaking], baseline: Sequence[LawResult]) -> list[Brea
     """The breakings that this subject can be asked about, each with the laws that it can be asked for."""
     asked = frozenset(result.law for result in baseline if result.state != "skipped")
     kept = [
-        replace(each, expected=each.expected & asked) for each in chosen if not each.expected or each.expected & asked
+        replace(each, expected={law: title for law, title in each.expected.items() if law in asked})
+        for each in chosen
+        if not each.expected or each.expected.keys() & asked
     ]
     if not kept:
         reasons = sorted({result.reason or "" for result in baseline if result.state == "skipped"})

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -33,12 +33,15 @@ _SLOWER, _GRACE = 6, 60.0
 
 @dataclass(frozen=True, slots=True)
 class Breaking:
-    """One way to break the subject: a mutant of its sources, or the saboteur `name` around it."""
+    """One way to break the subject: a mutant of its sources, or the saboteur `name` around it.
+
+    `expected` are the laws that must go red, each with a part of the title it must go red by, empty where any will do.
+    """
 
     name: str
     kind: Kind
     breaks: str
-    expected: frozenset[str]
+    expected: Mapping[str, str]
     mutant: Mutant | None
 
 
@@ -46,8 +49,8 @@ def breakings(catalogue: Catalogue | None) -> list[Breaking]:
     """Every way there is to break a subject: the mutants of its sources, and the saboteurs."""
     mutants = catalogue.mutants if catalogue is not None else ()
     return [
-        *(Breaking(each.name, "source", each.breaks, each.red, each) for each in mutants),
-        *(Breaking(each.name, "saboteur", each.breaks, each.expected, None) for each in SABOTEURS.values()),
+        *(Breaking(each.name, "source", each.breaks, dict.fromkeys(each.red, ""), each) for each in mutants),
+        *(Breaking(each.name, "saboteur", each.breaks, each.titles, None) for each in SABOTEURS.values()),
     ]
 
 
@@ -112,7 +115,7 @@ class Gate:
 
     def _break(self, breaking: Breaking) -> Verdict:
         saboteur = breaking.name if breaking.kind == "saboteur" else None
-        ran = self._run(breaking.mutant, saboteur, breaking.expected)
+        ran = self._run(breaking.mutant, saboteur, frozenset(breaking.expected))
         outcome, reason = ran.failure or judged(breaking.expected, ran.results)
         noticed = {result.law: result.reason or "" for result in ran.results if result.state == "red"}
         asked = frozenset(result.law for result in ran.results if result.state != "skipped")
@@ -120,7 +123,7 @@ class Gate:
             breaking.name,
             breaking.kind,
             breaking.breaks,
-            breaking.expected,
+            frozenset(breaking.expected),
             noticed,
             asked,
             outcome,

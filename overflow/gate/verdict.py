@@ -59,17 +59,24 @@ def law_result(result: dict[str, Any]) -> LawResult:
     return LawResult(result["invariant"], state, result["reason"], result["seconds"])
 
 
-def judged(expected: frozenset[str], results: Sequence[LawResult]) -> tuple[Outcome, str | None]:
-    """The outcome of a whole run of the laws, and why when it is not the expected one."""
-    red = {result.law for result in results if result.state == "red"}
+def judged(expected: Mapping[str, str], results: Sequence[LawResult]) -> tuple[Outcome, str | None]:
+    """The outcome of a whole run of the laws, and why when it is not the expected one.
+
+    `expected` are the laws that must go red, each with a part of the title of its violation.
+    """
+    titles = {result.law: result.reason or "" for result in results if result.state == "red"}
+    red, wanted = titles.keys(), expected.keys()
     broken = [result for result in results if result.state == "broken"]
     if broken:
         return "broken", f"{broken[0].law}: {broken[0].reason}"
-    if red == expected:
+    if not red and wanted:
+        return "survived", f"no law went red; {_named(wanted)} had to"
+    for law in sorted(red & wanted):
+        if expected[law] not in titles[law]:
+            return "wrong_red", f"{law} went red for another reason: {titles[law]}"
+    if red == wanted:
         return "as_expected", None
-    if not red:
-        return "survived", f"no law went red; {_named(expected)} had to"
-    parts = [(expected - red, "stayed green"), (red - expected, "went red")]
+    parts = [(wanted - red, "stayed green"), (red - wanted, "went red")]
     return "wrong_red", "; ".join(f"{_named(laws)} {how}" for laws, how in parts if laws)
 
 

@@ -37,8 +37,18 @@ def test_the_red_laws_must_equal_the_named_ones(
     expected: set[str], states: dict[str, State], outcome: Outcome, said: str | None
 ) -> None:
     """A law too few survives, a law too many is wrong, and what proves nothing breaks the run."""
-    found, reason = judged(frozenset(expected), results(**states))
+    found, reason = judged(dict.fromkeys(expected, ""), results(**states))
     assert (found, reason) == (outcome, said)
+
+
+def test_a_law_that_goes_red_for_another_reason_is_wrong() -> None:
+    """Where the title of a violation is named, no other will do."""
+    red = [LawResult("1", "red", "reconstruct returns the same records", 0.1)]
+    assert judged({"1": "returns the same"}, red) == ("as_expected", None)
+    assert judged({"1": "a record is gone"}, red) == (
+        "wrong_red",
+        "1 went red for another reason: reconstruct returns the same records",
+    )
 
 
 def line(status: str, counterexample: dict[str, str] | None, *, error: bool = False) -> dict[str, Any]:
