@@ -24,8 +24,8 @@ from overflow.contract.signals import terminated_as_interrupted
 from overflow.errors import InputError
 from overflow.gate import report
 from overflow.gate.mutants import Catalogue, load
-from overflow.gate.run import Breaking, Gate, breakings
-from overflow.gate.verdict import LawResult, Verdict
+from overflow.gate.run import Breaking, Gate, Ran, breakings
+from overflow.gate.verdict import Verdict
 from overflow.subjects.registry import subject_factory
 
 _EXAMPLES = """
@@ -90,7 +90,7 @@ def mutate(
     gate = Gate(subject, catalogue, python=_interpreter(subject), seed=seed, workers=workers or os.cpu_count() or 1)
     with terminated_as_interrupted(), gate, _Progress(len(chosen)) as progress:
         baseline = gate.baseline()
-        red = [result for result in baseline if result.state in ("red", "broken")]
+        red = [result for result in baseline.results if result.state in ("red", "broken")]
         verdicts = [] if red else gate.break_each(_askable(chosen, baseline), progress.ended)
     if json_path != "-":
         out = stdout_console()
@@ -100,7 +100,7 @@ def mutate(
         out.print(report.explanations(verdicts, shlex.join(_again(subject, mutants, seed))))
         out.print(report.summary(verdicts, time.monotonic() - started))
     if html is not None:
-        write_text(html, report.page(subject, laws, baseline, verdicts))
+        write_text(html, report.page(subject, laws, baseline.results, verdicts))
     if junit is not None:
         write_text(junit, report.junit(verdicts))
     if json_path is not None:
@@ -128,17 +128,18 @@ def _chosen(every: list[Breaking], names: Sequence[str]) -> list[Breaking]:
     return [each for each in every if not names or each.name in names]
 
 
-def _askable(chosen: list[Breaking], baseline: Sequence[LawResult]) -> list[Breaking]:
+def _askable(chosen: list[Breaking], baseline: Ran) -> list[Breaking]:
     """The breakings that this subject can be asked about, each with the laws that it can be asked for."""
-    asked = frozenset(result.law for result in baseline if result.state != "skipped")
+    asked = frozenset(result.law for result in baseline.results if result.state != "skipped")
     kept = [
         replace(each, expected={law: title for law, title in each.expected.items() if law in asked})
         for each in chosen
-        if not each.expected or each.expected.keys() & asked
+        if each.requires <= baseline.capabilities and (not each.expected or each.expected.keys() & asked)
     ]
     if not kept:
-        reasons = sorted({result.reason or "" for result in baseline if result.state == "skipped"})
-        raise InputError(f"the laws that would notice cannot be asked of this subject: {'; '.join(reasons)}")
+        reasons = {result.reason or "" for result in baseline.results if result.state == "skipped"}
+        reasons |= {f"{each.name} needs {', '.join(sorted(each.requires))}" for each in chosen if each.requires}
+        raise InputError(f"the laws that would notice cannot be asked of this subject: {'; '.join(sorted(reasons))}")
     return kept
 
 

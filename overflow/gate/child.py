@@ -1,4 +1,5 @@
-"""The process in which one mutant or saboteur meets every law; it prints each law's result as a line of JSON.
+"""The process in which one mutant or saboteur meets every law; it prints what the subject offers,
+and each law's result, a line of JSON each.
 
 It is started on a copy of the sources, looks no further than a verdict needs (no shrinking), and judges nothing.
 DESIGN.md, principle 4.
@@ -41,11 +42,12 @@ class Job:
 
 
 def run(job: Job) -> None:
-    """Print the result of every law; HarnessError when the subject cannot be opened."""
+    """Print what the subject offers, then the result of every law; HarnessError when it cannot be opened."""
     factory = subject_factory(job.subject)
     if job.saboteur is not None:
         factory = sabotaged(job.saboteur, factory)
     with Runner(factory, wordllama_vectors) as runner:
+        print(json.dumps({"capabilities": sorted(runner.capabilities)}), flush=True)
         for law in all_laws():
             profile = FINDING if law.id in job.expected else LOOKING
             print(json.dumps(asdict(runner.check(law, profile, job.seed)), default=str), flush=True)

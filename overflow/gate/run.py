@@ -35,7 +35,8 @@ _SLOWER, _GRACE = 6, 60.0
 class Breaking:
     """One way to break the subject: a mutant of its sources, or the saboteur `name` around it.
 
-    `expected` are the laws that must go red, each with a part of the title it must go red by, empty where any will do.
+    `expected` are the laws that must go red, each with a part of the title it must go red by, empty where any will do;
+    `requires` are capabilities that it needs of the subject.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Breaking:
     breaks: str
     expected: Mapping[str, str]
     mutant: Mutant | None
+    requires: frozenset[str] = frozenset()
 
 
 def breakings(catalogue: Catalogue | None) -> list[Breaking]:
@@ -50,14 +52,18 @@ def breakings(catalogue: Catalogue | None) -> list[Breaking]:
     mutants = catalogue.mutants if catalogue is not None else ()
     return [
         *(Breaking(each.name, "source", each.breaks, dict.fromkeys(each.red, ""), each) for each in mutants),
-        *(Breaking(each.name, "saboteur", each.breaks, each.titles, None) for each in SABOTEURS.values()),
+        *(
+            Breaking(each.name, "saboteur", each.breaks, each.titles, None, each.requires)
+            for each in SABOTEURS.values()
+        ),
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """How a process ended: each law's result, and why it ended early; times are seconds."""
+    """How a process ended: what the subject offers, each law's result, why it ended early; times are seconds."""
 
+    capabilities: frozenset[str]
     results: tuple[LawResult, ...]
     failure: tuple[Outcome, str] | None
     seconds: float
@@ -93,7 +99,7 @@ class Gate:
                 _kill(process)
         self._pool.shutdown(cancel_futures=True)
 
-    def baseline(self) -> tuple[LawResult, ...]:
+    def baseline(self) -> Ran:
         """Every law on the subject unbroken, in a copy as a mutant has it; its time bounds that of the others.
 
         Raises UnavailableError when the laws could not be run to their end.
@@ -102,7 +108,7 @@ class Gate:
         if ran.failure is not None:
             raise UnavailableError(f"the laws cannot be run on {self._subject}: {ran.failure[1]}")
         self._limit = _SLOWER * ran.seconds + _GRACE
-        return ran.results
+        return ran
 
     def break_each(self, breakings: Sequence[Breaking], told: Callable[[Verdict], None]) -> list[Verdict]:
         """A verdict on each, in the order given; `told` hears of each as it ends."""
@@ -138,13 +144,13 @@ class Gate:
             with copied(self._source, mutant) as folder:
                 return self._start(saboteur, expected, importing(folder), folder / self._source.name)
         except StaleError as stale:
-            return Ran((), ("stale", str(stale)), 0.0)
+            return Ran(frozenset(), (), ("stale", str(stale)), 0.0)
 
     def _start(
         self, saboteur: str | None, expected: frozenset[str], environment: dict[str, str], copy: Path | None
     ) -> Ran:
         if copy is not None and (imported := locate(self._python, copy.name, environment)) != copy:
-            return Ran((), ("broken", f"the package under test is {imported}, not the copy"), 0.0)
+            return Ran(frozenset(), (), ("broken", f"the package under test is {imported}, not the copy"), 0.0)
         own = copy is not None and copy.name == "overflow"
         job = Job(self._subject, saboteur, tuple(expected), self._seed, str(copy) if own else None)
         command = [sys.executable, "-P", "-m", "overflow.gate.child", json.dumps(asdict(job))]
@@ -162,8 +168,10 @@ class Gate:
             else:
                 last = err.strip().splitlines()[-1:] or [f"exit code {process.returncode}"]
                 failure = ("broken", last[0]) if process.returncode else None
-        results = tuple(law_result(json.loads(line)) for line in out.splitlines() if line.endswith("}"))
-        return Ran(results, failure, time.monotonic() - started)
+        # A process that was ended may have left its last line unended.
+        told = [json.loads(line) for line in out.splitlines(keepends=True) if line.endswith("\n")]
+        offered = frozenset(told[0]["capabilities"]) if told else frozenset()
+        return Ran(offered, tuple(map(law_result, told[1:])), failure, time.monotonic() - started)
 
     @contextlib.contextmanager
     def _process(self, command: list[str], environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:

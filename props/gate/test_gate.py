@@ -139,6 +139,9 @@ def test_saboteurs_go_around_a_subject_of_few_capabilities(toy: Path) -> None:
     code, out, err = mutate(toy, "--subject", "toy:Store", "--mutant", "export-nodes")
     assert (code, out) == (2, "")
     assert "export" in err
+    code, out, err = mutate(toy, "--subject", "toy:Store", "--mutant", "touch-record")
+    assert (code, out) == (2, "")
+    assert "touch-record needs design_schema, execute" in err
 
 
 def test_the_sources_are_those_of_the_subjects_own_environment(toy: Path, tmp_path: Path) -> None:
