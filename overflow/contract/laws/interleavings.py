@@ -136,6 +136,9 @@ class Interleavings(RuleBasedStateMachine):
         repair_all(self.subject)
         self.written.check(self.subject)
         self.written.check_built(self.subject)
+        # Now that every record has its nodes, a change of one must take them away.
+        self.written.operate(self.subject, "update", number, number + 1)
+        self.written.check(self.subject)
 
     def _build_meanwhile(self, build: str, operation: str, which: int, text: int, wait: int) -> None:
         embedding = 0

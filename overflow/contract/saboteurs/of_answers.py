@@ -35,7 +35,11 @@ class ReconstructByNodes(Sabotaged):
 
 @saboteur(
     "touch-record",
-    {"2": "a stored record is not modified", "locked": "repair leaves a locked record as it was"},
+    {
+        "2": "a stored record is not modified",
+        "export": "an export holds no nodes",
+        "locked": "repair leaves a locked record as it was",
+    },
     requires="execute design_schema",
 )
 class TouchRecord(Sabotaged):

@@ -93,7 +93,14 @@ class KeepAfterDelete(Sabotaged):
         return self._kept.get(ref) or self.subject.nodes(ref)
 
 
-@saboteur("keep-after-update", {"4": "the last node ends at the parent's length", "6": "a node of another text"})
+@saboteur(
+    "keep-after-update",
+    {
+        "4": "the last node ends at the parent's length",
+        "6": "a node of another text",
+        "interleavings": "the last node ends at the parent's length",
+    },
+)
 class KeepAfterUpdate(Sabotaged):
     """An updated record keeps the nodes of its old text until new ones are built."""
 
@@ -185,6 +192,7 @@ class WriteOldText(Sabotaged):
     {
         "3": "a node fits the window",
         "6": "a node of another text",
+        "interleavings": "a stale node survived",
         "isolation": "a record and its nodes are read in its own scope alone",
         "model": "repair embeds every span with the new model",
         "quote": "a long record is quoted by its most relevant node",
@@ -220,7 +228,10 @@ class KeepNeedlessNodes(Sabotaged):
         return nodes or (seen if seen_text == text else [])
 
 
-@saboteur("divide-at-random", {"5": "the same text divides into the same nodes when they are rebuilt"})
+@saboteur(
+    "divide-at-random",
+    {"5": "the same text divides into the same nodes when they are rebuilt", "interleavings": "a stale node survived"},
+)
 class DivideAtRandom(Sabotaged):
     """Where a text is cut differs each time that its nodes are built."""
 
