@@ -128,7 +128,7 @@ class BuildOnUnknown(Sabotaged):
         return [Node(0, 0, half, 1, 1, b"", ""), Node(1, half, len(text), 1, 1, b"", "")]
 
 
-@saboteur("node-for-everything", {"fits": "has no nodes"})
+@saboteur("node-for-everything", {"fits": "has no nodes", "status": "nothing is built while the queue is off"})
 class NodeForEverything(Sabotaged):
     """A record that fits gets one node, the whole of it."""
 
@@ -222,7 +222,7 @@ class KeepNeedlessNodes(Sabotaged):
 
     def nodes(self, ref: Ref) -> list[Node]:
         text, nodes = self.subject.text(ref), self.subject.nodes(ref)
-        if nodes:
+        if nodes and text is not None:
             self._seen[ref] = (text, nodes)
         seen_text, seen = self._seen.get(ref, (None, []))
         return nodes or (seen if seen_text == text else [])
