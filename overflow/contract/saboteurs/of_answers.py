@@ -233,7 +233,8 @@ class HealthWithoutNodes(Sabotaged):
 
 @saboteur("store-a-part", {"whole": "the stored text is the text that was given"})
 class StoreAPart(Sabotaged):
-    """The last character of a long record is not stored."""
+    """The last character of a memory in another scope than the first is not stored."""
 
     def store(self, text: str, scope: Scope) -> Stored:
-        return self.subject.store(text[:-1] if len(text) > 1 and self.runs_past(text) else text, scope)
+        shortened = len(text) > 1 and scope != Scope()
+        return self.subject.store(text[:-1] if shortened else text, scope)
