@@ -5,7 +5,7 @@ span must be among the texts that were sent to be embedded since the change.
 """
 
 import random
-from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from overflow.contract.laws.facts import (
@@ -125,43 +125,49 @@ def compare_and_swap(world: World) -> None:
     waiting = left_to_settle(world, subject, stored, "swap")
     if not waiting:
         return
-    victim = rng.choice(waiting)
-    old = stored_text(subject, victim, "swap")
+    texts = {ref: stored_text(subject, ref, "swap") for ref in waiting}
     new, wait = scenario.texts[0], rng.choice((0, 0, 1, 2))
-    action = rng.choice(("update", "delete") if world.can_update(victim) else ("delete",))
-    mark: list[int] = []
+    race: _Race | None = None
     seen = 0
 
     def meanwhile(request: Request) -> Reply | None:
-        nonlocal seen
-        if mark or request.path != "/embed" or not any(text in old and text != old for text in request.texts):
+        nonlocal seen, race
+        if race is not None or request.path != "/embed":
             return None
-        seen += 1
-        if seen <= wait:
+        # Only a part of a record that waits is posted for a build of its nodes; which builds come first is not ours.
+        building = [ref for ref in waiting if any(text in texts[ref] and text != texts[ref] for text in request.texts)]
+        seen += bool(building)
+        if not building or seen <= wait:
             return None
-        mark.append(world.mark())
-        write: Callable[[], object]
+        victim = rng.choice(building)
+        can_update = world.can_update(victim) and new != texts[victim]
+        race = _Race(victim, rng.choice(("update", "delete") if can_update else ("delete",)), world.mark())
         with world.second_handle() as other:
-            if action == "delete":
-                write = partial(other.delete, victim)
-            elif new != old:
-                write = partial(other.update, victim, new)
-            else:
-                return None
-            check_answers("swap", f"{action}, while a build waits for the embedding server,", write)
+            write = partial(other.delete, victim) if race.action == "delete" else partial(other.update, victim, new)
+            check_answers("swap", f"{race.action}, while a build waits for the embedding server,", write)
         return None
 
     with world.meanwhile(meanwhile):
         world.settle(subject)
     for ref in stored:
         world.nodes(subject, ref)
-    if not mark:
+    if race is None:
         return
     world.evidence["races"] += 1
-    world.divided.add(old)  # the update came between the embedding of two nodes
-    if action == "delete":
-        left = subject.nodes(victim)
+    old = texts[race.victim]
+    world.divided.add(old)  # the write came between the embedding of two nodes
+    if race.action == "delete":
+        left = subject.nodes(race.victim)
         title = "a build wrote nodes of a deleted record"
         expect(not left, "swap", title, expected=[], got=left, text=repr(old), window=scenario.window.name)
-    elif new != old:
-        check_fresh(world, subject, victim, mark[0], "swap", f"update to {new!r} while its nodes were built")
+    else:
+        check_fresh(world, subject, race.victim, race.mark, "swap", f"update to {new!r} while its nodes were built")
+
+
+@dataclass(frozen=True)
+class _Race:
+    """A write to `victim` while a build of its nodes waited; `mark` is that moment."""
+
+    victim: Ref
+    action: str
+    mark: int
