@@ -1,7 +1,8 @@
 """The rebuilt E5 token counter beside the engine's own: `python bench/counting_speed.py [--json PATH|-]`.
 
 Same texts, same run, processor time; the ratio over all texts together is the figure, and 3 / 0.4 its aim. Exit code 1
-when it is missed, or when two counts differ. Issue 2, "Tokens and division": about 0.4 Mchar/s, rebuilt over 3.
+when it is missed, or when two counts differ. DESIGN.md, "Windows and models": about 0.4 Mchar/s, rebuilt
+over 3.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """What dividing costs, in figures of one run: `python bench/linear_cost.py [--json PATH|-]`, exit code 1 on a miss.
 
 Requests and characters are counted by the scripted server, over real HTTP on the loopback; speeds are ratios, so that a
-slow machine misses no aim. Texts come from the standard library and from this file alone. Issue 2, "Linear cost".
+slow machine misses no aim. Texts come from the standard library and from this file alone. DESIGN.md, "Linear cost".
 """
 
 import argparse

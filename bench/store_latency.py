@@ -1,8 +1,8 @@
 """How soon a write to the store answers, and what a record weighs: `python bench/store_latency.py [--json PATH|-]`.
 
 Beside each latency stands that of a plain INSERT of the same text and vector into a database of the same durability,
-in the same run; the queue is on, and nothing is built while it is timed. Exit code 1 on a miss. Issue 2, "The reference
-store".
+in the same run; the queue is on, and nothing is built while it is timed. Exit code 1 on a miss. DESIGN.md, "The
+reference store".
 """
 
 import argparse

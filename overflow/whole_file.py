@@ -1,7 +1,7 @@
 """Writing a file whole or not at all: aside, in the same folder, and renamed when all of it is there.
 
-A link stays, and what it points to is replaced; a pipe or a device is never replaced. Issue 2, "Bad input": nothing
-half-written.
+A link stays, and what it points to is replaced; a pipe or a device is never replaced. DESIGN.md, "Bad input":
+nothing half-written.
 """
 
 import errno

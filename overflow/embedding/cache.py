@@ -1,7 +1,7 @@
 """An Embedder that remembers: vectors of another one, kept on disk by its identity and the text.
 
 A model that does not state its identity is never cached, because nothing would tell its vectors from those of the next
-one; reports are never cached. Issue 2, "Set-up"; DESIGN.md, principle 5.
+one; reports are never cached. DESIGN.md, "Windows and models" and principle 5.
 """
 
 import os

@@ -1,7 +1,7 @@
 """The bundled multilingual-e5-small (4 bits, 384 dimensions) as an Embedder: passages, cut to the window.
 
 The engine averages windows of a text that is too long; here what lies past the window never reaches the vector, as the
-contract has it. Issue 2, "Set-up".
+contract has it. DESIGN.md, "Windows and models".
 """
 
 import threading

@@ -1,7 +1,7 @@
 """Rows of unit length, safely: the one normalization of every embedder, local or behind HTTP.
 
-It never divides by zero; a vector of nothing (an empty text in a model that averages tokens) stays zero. Issue 2,
-"Set-up".
+It never divides by zero; a vector of nothing (an empty text in a model that averages tokens) stays zero. DESIGN.md,
+"Windows and models".
 """
 
 import numpy as np

@@ -1,7 +1,8 @@
 """Vectors kept in one SQLite file by model identity and text: a convenience that may vanish at any time.
 
 It never raises for the state of the file: what cannot be read is not there, what cannot be written is left out, and one
-line of the log says so. Processes may share the file; a batch is written whole or not at all. Issue 2, "Set-up".
+line of the log says so. Processes may share the file; a batch is written whole or not at all. DESIGN.md, "Windows
+and models".
 """
 
 import hashlib

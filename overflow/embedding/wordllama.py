@@ -1,7 +1,7 @@
 """The bundled wordllama model as an Embedder: the average of its token vectors, from the wheel's own weights.
 
-It mirrors the package's pooling without importing it, and what lies past the window never reaches the vector. Issue 2,
-"Set-up".
+It mirrors the package's pooling without importing it, and what lies past the window never reaches the vector.
+DESIGN.md, "Windows and models".
 """
 
 from collections.abc import Sequence

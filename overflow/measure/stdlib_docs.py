@@ -1,7 +1,7 @@
 """The texts of the corpus `stdlib-docs`: the documentation that this Python brings along, its topics and docstrings.
 
 Sources are read and parsed, never imported, and nothing is downloaded: the texts depend on the Python version alone.
-Issue 2, "The contract and the check": at least 200 records, of which at least 60 divide.
+DESIGN.md, "The check": at least 200 records, of which at least 60 divide.
 """
 
 import ast

@@ -1,8 +1,8 @@
 """One SQLite connection of a store: opened for several threads, with transactions and named errors.
 
 It knows no table. Each call holds the connection's lock for its SQL alone; a block (`transaction`, `snapshot`) and a
-`stream` hold it to their end, because a connection has one moment that all of its reads are of. Issue 2, "Bad input";
-Overflow Tree, section 3 (the write lock).
+`stream` hold it to their end, because a connection has one moment that all of its reads are of. DESIGN.md, "Bad
+input"; Overflow Tree, section 3 (the write lock).
 """
 
 import os

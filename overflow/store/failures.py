@@ -1,6 +1,7 @@
 """Which records' work failed and how often, so that the next repair takes the others first.
 
-A failure never excludes a record: it only makes it wait. Issue 2: "a record that always fails never keeps others out".
+A failure never excludes a record: it only makes it wait. DESIGN.md, "The reference store": "A record that
+always fails never keeps others out".
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """What is not as it should be: long records without current nodes, and every other finding by its name.
 
 It changes nothing, measures only what has no current nodes, and one bad row stops nothing else. Overflow Tree, section
-3; issue 2, "What a trigger cannot see must still hold or be found".
+3; DESIGN.md, "The reference store": what a trigger cannot see must still hold or be found.
 """
 
 from dataclasses import dataclass, field

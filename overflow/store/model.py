@@ -1,7 +1,8 @@
 """What the store asks of its embedder, with every failure kept to the text that caused it.
 
 One bad text in a batch fails alone, and a server that is away fails all of them after two requests. It never retries
-and never reads the store. Overflow Tree, section 2: unknown is not "fits"; issue 2: one bad row stops nothing else.
+and never reads the store. Overflow Tree, section 2: unknown is not "fits"; DESIGN.md, "The reference store": one bad
+row stops nothing else.
 """
 
 from collections.abc import Callable, Sequence

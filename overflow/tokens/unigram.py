@@ -2,7 +2,7 @@
 
 No piece holds certain pairs of neighbouring characters, so no token spans them: there a text falls apart into short
 runs that are tokenized apart with the same result, and a run met before is looked up. A character no piece matches is a
-token of its own. Issue 2, "Tokens and division": over 3 Mchar/s, equal to the engine.
+token of its own. DESIGN.md, "Windows and models": over 3 Mchar/s, equal to the engine.
 """
 
 from array import array

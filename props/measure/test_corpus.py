@@ -24,14 +24,14 @@ def dividing(corpus: Corpus, window: str) -> int:
 
 
 def test_the_documentation_corpus_divides_often_enough() -> None:
-    """Issue 2: at least 200 records of which at least 60 divide at wordllama 512."""
+    """DESIGN.md, "The check": at least 200 records of which at least 60 divide at wordllama 512."""
     corpus = load("stdlib-docs")
     assert len(corpus.records) >= 200
     assert dividing(corpus, "wordllama") >= 60
 
 
 def test_a_subset_of_it_divides_often_enough_for_a_slow_model() -> None:
-    """Issue 2: at least 40 records of which 15 divide at e5 512."""
+    """DESIGN.md, "The check": at least 40 records of which 15 divide at e5 512."""
     subset = load("stdlib-docs").subset(40)
     assert len(subset.records) == 40
     assert dividing(subset, "e5") >= 15

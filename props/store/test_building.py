@@ -1,4 +1,6 @@
-"""What a build writes: the division's own spans, each with its own vector, at the cost issue 2 sets."""
+"""What a build writes: the division's own spans, each with its own vector, at the cost of DESIGN.md,
+"Linear cost".
+"""
 
 import pydoc_data.topics
 from collections import Counter
@@ -141,7 +143,8 @@ PROSE = " ".join(" ".join(topic.split()) for topic in pydoc_data.topics.topics.v
 
 @pytest.mark.parametrize("start", [0, 100_000, 200_000, 300_000])
 def test_a_build_measures_at_most_1_6_characters_for_each(bench: Bench, start: int) -> None:
-    """Spans get their count with their vector, so that only what follows is measured: issue 2, "Linear cost"."""
+    """Spans get their count with their vector, so that only what follows is measured: DESIGN.md, "Linear
+    cost"."""
     text = PROSE[start : start + LENGTH_LIMIT]
     embedder = CountingEmbedder()
     with MemoryStore(bench.path("a.db"), embedder) as store:

@@ -1,8 +1,8 @@
 """A process that dies between any two statements leaves a sound store: every write is one transaction.
 
 A child is killed after each SQL statement that may have written, in a life that creates, stores, changes, builds,
-deletes, imports and repairs; then the store is opened again and held against what it may hold. Issue 2, "survives a
-kill".
+deletes, imports and repairs; then the store is opened again and held against what it may hold. DESIGN.md, "The
+reference store": it survives a kill.
 """
 
 import os

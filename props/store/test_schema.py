@@ -1,4 +1,4 @@
-"""Creation, migration and what cannot be opened: sections 1 and 4, and "Bad input" of issue 2."""
+"""Creation, migration and what cannot be opened: sections 1 and 4; DESIGN.md, "Bad input"."""
 
 import json
 import re
