@@ -1,5 +1,5 @@
-"""DESIGN.md says what the code cites of it, and is true of what can be read off the code: its folders, the way its imports
-point, the protocol's words and the commands.
+"""DESIGN.md has what the code cites of it, and is true of what can be read off the code: its folders, the way its
+imports point, the protocol's words and the commands.
 
 It judges no wording. DESIGN.md, "Layout", "Subject protocol" and "Command line".
 """
@@ -22,7 +22,7 @@ FOLDERS = ("overflow", "props", "bench", "mutation", "docs", ".ci")
 KINDS = {".py", ".md", ".sql", ".toml", ".json", ".html", ""}
 
 _COMMENT_MARK = re.compile(r"\s*\n[ \t]*(?:#:?|--)?[ \t]*")
-#: What follows the name: headings in quotes and numbers of principles, with `and`, `;` or a few words in parentheses between.
+#: What follows the name: headings in quotes, numbers of principles; between them `and`, commas, words in parentheses.
 _CITED = re.compile(r'DESIGN\.md, ((?:(?:"[^"]+"|principles? \d(?: and \d)*| \([^)]*\)| and |, |; )+))')
 _ISSUE = re.compile(r'\bissues?\s+(?:#?\d|")', re.IGNORECASE)
 
