@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from overflow.cli.foreign_output import stdout_as_stderr
-from overflow.cli.output import require_writable, stdout_console, write_text
+from overflow.cli.output import require_apart, stdout_console, write_text
 from overflow.contract.signals import TIMEOUT
 from overflow.errors import InputError, UnavailableError
 from overflow.shown import shown
@@ -118,13 +118,13 @@ def check(
     from overflow.contract.saboteurs import SABOTEURS, sabotaged
     from overflow.embedding.wordllama import wordllama_vectors
     from overflow.subjects.registry import subject_factory
+    from overflow.tokens.spec import file_of
 
     if "list" in (saboteur, *ids):
         print_saboteurs(SABOTEURS.values()) if saboteur == "list" else print_laws(all_laws())
         return 0
     laws = _laws(ids)
-    for path in (junit, json_path):
-        require_writable(path)
+    require_apart([junit, json_path], [corpus, file_of(spec)])
     # A subject may go to another folder; what is written, and read, stays where it was named.
     junit, json_path = _placed(junit), _placed(json_path)
     with ExitStack() as stack:

@@ -5,13 +5,11 @@ It decides nothing about division; it pairs records with outcomes and says how e
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from overflow.cli.output import counted, json_lines, stdout_console
-from overflow.errors import InputError
+from overflow.cli.output import counted, json_lines, require_apart, stdout_console
 from overflow.shown import shown
 from overflow.tokens.spec import SYNTHETIC
 
@@ -68,12 +66,11 @@ def divide(paths: Sequence[str], spec: str, name: str, json_path: str | None) ->
     from overflow.cli.outcomes import Told, exit_code, row
     from overflow.contract.signals import terminated_as_interrupted
     from overflow.division.registry import divider
-    from overflow.measure.records import Record, read_records, reads
-    from overflow.tokens.spec import opened_window
+    from overflow.measure.records import Record, read_records
+    from overflow.tokens.spec import file_of, opened_window
 
     divide_many = divider(name)
-    if json_path not in (None, "-") and reads(paths, Path(json_path)):
-        raise InputError(f"cannot write {json_path}: it is one of the files to divide; give another")
+    require_apart([json_path], [*paths, file_of(spec)])
     refused: list[str] = []
     first_failure, failures, code = "", 0, 0
     people = Told()

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from overflow.cli.generated import generated as generated_mutants
-from overflow.cli.output import require_writable, stdout_console, write_text
+from overflow.cli.output import require_apart, stdout_console, write_text
 from overflow.contract.laws import all_laws
 from overflow.contract.signals import terminated_as_interrupted
 from overflow.errors import InputError
@@ -74,7 +74,7 @@ def mutate(
     broken, 2 on bad usage, 3 when the subject is not available.
     """
     if generated:
-        require_writable(json_path)
+        require_apart([json_path], [])
         return generated_mutants(names, json_path)
     laws = {law.id: law.name for law in all_laws()}
     catalogue = _catalogue(subject, mutants, list(laws))
@@ -83,8 +83,7 @@ def mutate(
         _list(chosen)
         return 0
     chosen = _chosen(chosen, names)
-    for path in (html, junit, json_path):
-        require_writable(path)
+    require_apart([html, junit, json_path], [mutants])
     subject_factory(subject)  # What is no subject is told here, and not by the first process that meets it.
     started = time.monotonic()
     gate = Gate(subject, catalogue, python=_interpreter(subject), seed=seed, workers=workers or os.cpu_count() or 1)

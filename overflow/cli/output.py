@@ -5,7 +5,7 @@ It never leaves a half-written file. DESIGN.md, "Command line" (`--json PATH`).
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,6 +59,29 @@ def require_writable(path: str | None) -> None:
         target.exists()
         if not os.access(target.parent, os.W_OK):
             raise InputError(f"cannot write {path}: {target.parent} is no folder to write to")
+
+
+def require_apart(outputs: Sequence[str | None], inputs: Sequence[str | None]) -> None:
+    """Raise InputError, before any work is done, where a path cannot be written to or something would be lost by it.
+
+    That is one of the `inputs` (files, folders, `-`), or what another of the `outputs` writes. None passes.
+    """
+    from overflow.measure.records import reads
+
+    read = [path for path in inputs if path is not None]
+    places: list[Path] = []
+    for path in outputs:
+        require_writable(path)
+        if path is None or path == "-":
+            continue
+        if reads(read, Path(path)):
+            raise InputError(f"cannot write {path}: it is one of the files to read; give another")
+        place = resolved(path)
+        if place in places:
+            raise InputError(f"cannot write {path}: two results would be written there; give another")
+        # A device, such as /dev/null, takes as many as there are.
+        if place.is_file() or not place.exists():
+            places.append(place)
 
 
 @contextmanager

@@ -58,11 +58,8 @@ def parse_window(spec: str) -> TokenWindow:
     if spec.startswith("hf:"):
         from overflow.tokens.tokenizer_file import TokenizerFileWindow
 
-        path, at, number = spec.removeprefix("hf:").rpartition("@")
-        # A path may hold an @ itself: only a number after the last one is a window.
-        if at and number.isdecimal():
-            return TokenizerFileWindow(path, _window(number, spec))
-        return TokenizerFileWindow(spec.removeprefix("hf:"))
+        path, number = _file_and_number(spec)
+        return TokenizerFileWindow(path) if number is None else TokenizerFileWindow(path, _window(number, spec))
     kind, at, number = spec.partition("@")
     if kind == "e5":
         from overflow.tokens.e5 import E5Window
@@ -82,6 +79,17 @@ def parse_window(spec: str) -> TokenWindow:
         return SyntheticWindow(kind, _window(room, spec), special_tokens=_window(special, spec) if plus else 0)
     near = did_you_mean(kind, ("e5", "wordllama", *SYNTHETIC))
     raise InputError(f"{spec!r} names no window; {near}examples: {EXAMPLES}")
+
+
+def file_of(spec: str) -> str | None:
+    """The file that the window of `spec` is read from, if it is read from one."""
+    return _file_and_number(spec)[0] if spec.startswith("hf:") else None
+
+
+def _file_and_number(spec: str) -> tuple[str, str | None]:
+    path, at, number = spec.removeprefix("hf:").rpartition("@")
+    # A path may hold an @ itself: only a number after the last one is a window.
+    return (path, number) if at and number.isdecimal() else (spec.removeprefix("hf:"), None)
 
 
 def _window(number: str, spec: str) -> int:

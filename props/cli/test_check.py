@@ -345,3 +345,25 @@ def test_bad_usage_is_one_line(arguments: list[str], code: int, said: str, folde
     assert (ran.returncode, ran.stderr.count("\n")) == (code, 1), ran.stderr
     assert ran.stderr.startswith("overflow: ")
     assert said in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--corpus", "notes", "--json", "notes/a.md"], "cannot write notes/a.md: it is one of the files to read"),
+        (["--corpus", "notes", "--junit", "link"], "cannot write link: it is one of the files to read"),
+        (["--window", "hf:t.json@9", "--json", "t.json"], "cannot write t.json: it is one of the files to read"),
+        (["--json", "same", "--junit", "./same"], "cannot write same: two results would be written there"),
+    ],
+)
+def test_nothing_is_lost_by_a_result(tmp_path: Path, arguments: list[str], said: str) -> None:
+    """A result is written over no text, no tokenizer and no other result: one line, before any work."""
+    (tmp_path / "notes").mkdir()
+    for name in ("notes/a.md", "t.json"):
+        (tmp_path / name).write_text("{}")
+    (tmp_path / "link").symlink_to("notes/a.md")
+    ran = check("--invariant", "3", *arguments, cwd=tmp_path)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith(f"overflow: {said}")
+    assert [(tmp_path / name).read_text() for name in ("notes/a.md", "t.json")] == ["{}", "{}"]
+    assert not (tmp_path / "same").exists()

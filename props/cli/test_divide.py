@@ -448,8 +448,18 @@ def test_an_input_is_not_written_over(run: Run, paths: list[str], json_path: str
     Path("hard.jsonl").hardlink_to("docs/a.jsonl")
     ended = run("divide", *paths, "--window", "words@3", "--json", json_path)
     assert (ended.code, ended.lines, len(ended.errors)) == (2, [], 1)
-    assert f"cannot write {json_path}: it is one of the files to divide" in ended.errors[0]
+    assert f"cannot write {json_path}: it is one of the files to read" in ended.errors[0]
     assert Path("docs/a.jsonl").read_text(encoding="utf-8") == '{"text": "one two three four"}'
+
+
+def test_a_tokenizer_is_not_written_over(run: Run, wordpiece_file: Path) -> None:
+    """The file that the window is read from is an input too."""
+    before = wordpiece_file.read_bytes()
+    Path("a.txt").write_text(WORDS, encoding="utf-8")
+    ended = run("divide", "a.txt", "--window", f"hf:{wordpiece_file}@9", "--json", str(wordpiece_file))
+    assert (ended.code, len(ended.errors)) == (2, 1)
+    assert "it is one of the files to read" in ended.errors[0]
+    assert wordpiece_file.read_bytes() == before
 
 
 @pytest.mark.usefixtures("run")
@@ -460,7 +470,7 @@ def test_stdin_is_not_written_over() -> None:
     with Path("a.txt").open("rb") as stdin:
         done = subprocess.run(command, stdin=stdin, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "it is one of the files to divide" in done.stderr
+    assert "it is one of the files to read" in done.stderr
     assert Path("a.txt").read_text(encoding="utf-8") == WORDS
 
 
