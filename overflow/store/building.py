@@ -44,10 +44,12 @@ Outcome = Prepared | HarnessError
 
 
 def prepare(model: Model, jobs: Sequence[Job]) -> list[Outcome]:
-    """The nodes of each job, or why it has none; one record's failure is its own. Without jobs nothing is asked."""
+    """The nodes of each job, or why it has none; one record's failure is its own. Without jobs nothing is asked.
+
+    Whoever asks has refreshed the model, to see which records need nodes.
+    """
     if not jobs:
         return []
-    model.refresh()
     try:
         name = model.name()
     except HarnessError as error:
@@ -65,7 +67,7 @@ def write(database: Database, prepared: Prepared, model: Model) -> bool:
 
     Call it inside a transaction.
     """
-    if text_of(database, prepared.ref) != prepared.text or not model.is_still(prepared.model):
+    if text_of(database, prepared.ref) != prepared.text or model.last_name() != prepared.model:
         return False
     node_set.replace(database, prepared.ref, prepared.text, prepared.rows)
     return True

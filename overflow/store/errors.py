@@ -39,6 +39,10 @@ class LockedRecordError(StoreInputError):
     """The record is locked against update and delete."""
 
 
+class NoMoreIdsError(StoreInputError):
+    """The largest id there is was given: the store takes no new record of that kind."""
+
+
 class StoreBusyError(UnavailableError):
     """Another process holds the database's write lock."""
 

@@ -99,8 +99,7 @@ def examine(database: Database, model: Model) -> Examination:
     While another connection writes, or the file cannot be written, it does not look for an index that contradicts
     itself: SQLite answers that to a writer alone. Everything else is looked at without waiting for anyone.
     """
-    model.refresh()
-    scan = _Scan(model, model.known_name(), model.shape())
+    scan = _Scan(model, model.refresh(), model.shape())
     if schema.missing_tables(database):
         return scan.examination({"missing_tables": ()})
     for kind, identifier in database.rows(_RECORDS):

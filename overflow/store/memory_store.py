@@ -1,7 +1,8 @@
 """The reference memory store: records, recall, a queue that builds nodes, a health check and its repair.
 
 It puts the parts together and decides what is one transaction; what each part does is its own module. Writes answer
-after one request to the embedding server, and nodes are built later. Overflow Tree, sections 3 to 7.
+after one request to the embedding server, so they take as long as the model takes to embed one text (2 s for a full
+window of the bundled e5), and nodes are built later. Overflow Tree, sections 3 to 7.
 """
 
 import sqlite3
@@ -13,10 +14,11 @@ from types import TracebackType
 from typing import Literal, Self
 
 from overflow.embedding.embedder import Embedder
-from overflow.store import queue, reconstruct, records, repair, schema, search, transfer
+from overflow.store import node_set, queue, reconstruct, records, repair, schema, search, transfer
 from overflow.store.database import Database, Factory
 from overflow.store.health import Health, examine
-from overflow.store.model import Embedding, Model, Shape
+from overflow.store.model import Embedding, Model
+from overflow.store.node_set import Verdict
 from overflow.store.reconstruct import Item, Quote
 from overflow.store.records import Kind, NewRecord, Ref, Scope
 from overflow.store.repair import Repaired
@@ -95,7 +97,10 @@ class MemoryStore:
         self.close()
 
     def store(self, text: str, scope: Scope) -> Stored:
-        """Store a memory, its text up to records.LENGTH_LIMIT."""
+        """Store a memory, its text up to records.LENGTH_LIMIT.
+
+        It answers once the text is embedded: beside that the store's own part takes milliseconds.
+        """
         return self._store("mem", text, scope)
 
     def archive_episode(self, text: str, scope: Scope) -> Stored:
@@ -103,20 +108,30 @@ class MemoryStore:
         return self._store("ep", text, scope)
 
     def update(self, ref: Ref, text: str) -> Stored:
-        """Change a record's text. The same text again keeps its nodes and its vector."""
+        """Change a record's text. The same text again keeps nodes that are current, and gets what it lacks."""
         text = records.accepted(text)
         new = records.Text(text.encode())
         # Under the lock: the text may be another by the time that it is taken.
         with self._database.transaction():
             records.require_unlocked(self._database, ref)
-            if records.text_of(self._database, ref) == new:
+            name = self._model.last_name()
+            if records.text_of(self._database, ref) == new and self._is_complete(ref, new, name):
                 records.change(self._database, ref, text, self._clock())
-                return Stored(ref, Nodes() if self.queue and queue.is_waiting(self._database, ref) else None)
+                queue.remove(self._database, ref)
+                return Stored(ref, None)
         (found,) = self._vectors([text])
         with self._database.transaction():
+            is_same = records.text_of(self._database, ref) == new
             records.change(self._database, ref, text, self._clock())
             if found.vector is not None and found.model is not None:
                 records.set_vector(self._database, ref, new, found.vector, found.model)
+            if is_same and found.report is None:
+                # Nothing was learnt of it: what waits goes on waiting.
+                owed = self.queue and queue.is_known_long(self._database, ref)
+                return Stored(ref, Nodes() if owed else None)
+            if is_same and self._has_nodes(ref, new, found.model, found.report):
+                queue.remove(self._database, ref)
+                return Stored(ref, None)
             return Stored(ref, self._queue_nodes(ref, found.report))
 
     def delete(self, ref: Ref) -> None:
@@ -160,8 +175,11 @@ class MemoryStore:
         return reconstruct.quote(self._database, ref, self._query(query), scope)
 
     def contents(self, ref: Ref, scope: Scope, node: int | None = None) -> str | None:
-        """A record's text, or one node's; None when `scope` does not hold it, or it has no such node now."""
-        return reconstruct.contents(self._database, ref, scope, node, self._model_now)
+        """A record's text, or one node's; None when `scope` does not hold it, or it has no such node now.
+
+        Whether it is a node of the model is judged by the name last learnt: nobody is asked to slice a text.
+        """
+        return reconstruct.contents(self._database, ref, scope, node, self._model.last_name())
 
     def export(self, path: str) -> None:
         """Write every record to a file of JSON lines, without nodes."""
@@ -201,6 +219,16 @@ class MemoryStore:
             ref = records.insert(self._database, record)
             return Stored(ref, self._queue_nodes(ref, found.report))
 
+    def _is_complete(self, ref: Ref, text: records.Text, name: str | None) -> bool:
+        """Whether a record that holds `text` has its vector and its nodes, as far as can be told without asking."""
+        return records.has_vector(self._database, ref, text, name) and self._has_nodes(ref, text, name, None)
+
+    def _has_nodes(self, ref: Ref, text: records.Text, name: str | None, report: TokenReport | None) -> bool:
+        """Whether its nodes are current, the window of `report` among it, where there is one."""
+        found = node_set.read(self._database, ref)
+        window = None if report is None else report.window
+        return node_set.verdict(text, found, model=name, window=window) is Verdict.CURRENT
+
     def _queue_nodes(self, ref: Ref, report: TokenReport | None) -> Nodes | None:
         """Queue what is known to run past the window, and nothing else, whatever a trigger queued."""
         if self.queue and report is not None and report.truncated:
@@ -218,10 +246,6 @@ class MemoryStore:
             else _Vector(None if name is None else pack(answer.vector), name, answer.report)
             for answer in answers
         ]
-
-    def _model_now(self) -> tuple[str | None, Shape]:
-        self._model.refresh()
-        return self._model.known_name(), self._model.shape()
 
     def _query(self, query: str) -> QueryVector | None:
         require_unicode([query])

@@ -63,14 +63,19 @@ class Model:
         """That of the embedder."""
         return self._embedder.prefix_safe
 
-    def refresh(self) -> None:
-        """Ask for the identity now: the server may run another model than before, or none that answers."""
-        self._learn()
+    def refresh(self) -> str | None:
+        """The identity as it is stated now, and kept; None when it cannot be learnt: no server that answers."""
+        try:
+            name = self._embedder.identity() or ""
+        except UnavailableError:
+            name = None
+        with self._lock:
+            self._name = name
+        return name
 
     def name(self) -> str:
         """The identity vectors are stored under; raises UnavailableError when it cannot be learnt now."""
-        with self._lock:
-            name = self._name
+        name = self.last_name()
         if name is None:
             name = self._embedder.identity() or ""
             with self._lock:
@@ -84,10 +89,10 @@ class Model:
         except UnavailableError:
             return None
 
-    def is_still(self, name: str) -> bool:
-        """Whether `name` is the identity as last learnt; asks nobody."""
+    def last_name(self) -> str | None:
+        """The identity as last learnt, None when it was not; asks nobody."""
         with self._lock:
-            return self._name == name
+            return self._name
 
     def shape(self) -> Shape:
         """The shape as it is now, asked with one text; None of it is known when the server is away."""
@@ -109,7 +114,7 @@ class Model:
             seen = self._seen
         answers = self.embed_each(texts)
         if seen is not None and any(isinstance(each, Embedding) and _shape_of(each) != seen for each in answers):
-            return self._learn(), answers
+            return self.refresh(), answers
         return name, answers
 
     def embed_now(self, text: str) -> tuple[str, Embedding] | None:
@@ -124,9 +129,11 @@ class Model:
             (answer,) = self.embed_each([text])
             if not isinstance(answer, Embedding):
                 return None
-            self.refresh()
-            if self.is_still(name):
+            now = self.refresh()
+            if now == name:
                 return name, answer
+            if now is None:
+                return None
         return None
 
     def embed_each(self, texts: Sequence[str]) -> list[Embedding | HarnessError]:
@@ -136,16 +143,6 @@ class Model:
     def measure_each(self, texts: Sequence[str]) -> list[TokenReport | HarnessError | None]:
         """The report of each text, None where tokens are unknown, or why it has none."""
         return _each(self._measure, texts)
-
-    def _learn(self) -> str | None:
-        """The identity as it is stated now, kept; None when it cannot be learnt."""
-        try:
-            name = self._embedder.identity() or ""
-        except UnavailableError:
-            name = None
-        with self._lock:
-            self._name = name
-        return name
 
     def _window(self) -> int | None:
         (report,) = self.measure_each([_PROBE])

@@ -16,6 +16,10 @@ LEASE = 900.0
 BACK_OFF, BACK_OFF_FACTOR = 30.0, 4.0
 #: A task that failed this often is removed; the health check still finds its record.
 MAX_ATTEMPTS = 5
+#: Seconds until a task is due again whose build was made in vain and did not fail.
+RELEASED = 5.0
+#: The most seconds until a task that is not over can be claimed: after a claim, or after its last attempt but one.
+LONGEST_WAIT = max(LEASE, RELEASED, BACK_OFF * BACK_OFF_FACTOR ** (MAX_ATTEMPTS - 2))
 
 _ADD = (
     "INSERT INTO tasks (type, kind, id, token_count, window, window_end_char) VALUES ('nodes', ?, ?, ?, ?, ?)"
@@ -24,7 +28,7 @@ _ADD = (
     " last_error = NULL"
 )
 _REMOVE = "DELETE FROM tasks WHERE type = 'nodes' AND kind = ? AND id = ?"
-_IS_WAITING = "SELECT 1 FROM tasks WHERE type = 'nodes' AND kind = ? AND id = ?"
+_IS_KNOWN_LONG = "SELECT 1 FROM tasks WHERE type = 'nodes' AND kind = ? AND id = ? AND token_count > window"
 _DUE = (
     "SELECT rowid, kind, id, token_count, window, window_end_char, attempts FROM tasks"
     " WHERE type = 'nodes' AND due_at <= :now AND (lease_until IS NULL OR lease_until <= :now)"
@@ -33,6 +37,10 @@ _DUE = (
 _CLAIM = "UPDATE tasks SET attempts = attempts + 1, lease_until = ?, lease_owner = ? WHERE rowid = ?"
 _RETRY = (
     "UPDATE tasks SET due_at = ?, lease_until = NULL, lease_owner = NULL, last_error = ?"
+    " WHERE type = 'nodes' AND kind = ? AND id = ? AND lease_owner = ?"
+)
+_RELEASE = (
+    "UPDATE tasks SET attempts = attempts - 1, due_at = ?, lease_until = NULL, lease_owner = NULL"
     " WHERE type = 'nodes' AND kind = ? AND id = ? AND lease_owner = ?"
 )
 _FINISH = "DELETE FROM tasks WHERE type = 'nodes' AND kind = ? AND id = ? AND lease_owner = ?"
@@ -57,9 +65,9 @@ def remove(database: Database, ref: Ref) -> None:
     database.write(_REMOVE, (ref.kind, ref.id))
 
 
-def is_waiting(database: Database, ref: Ref) -> bool:
-    """Whether the record waits for its nodes."""
-    return database.row(_IS_WAITING, (ref.kind, ref.id)) is not None
+def is_known_long(database: Database, ref: Ref) -> bool:
+    """Whether the record waits for its nodes and was measured before: a trigger queues what may fit."""
+    return database.row(_IS_KNOWN_LONG, (ref.kind, ref.id)) is not None
 
 
 def claim(database: Database, owner: str, now: float, limit: int) -> list[Task]:
@@ -81,6 +89,11 @@ def retry(database: Database, task: Task, owner: str, now: float, error: str) ->
     """Let a claimed task wait for its next attempt; call it inside a transaction."""
     due = now + BACK_OFF * BACK_OFF_FACTOR ** (task.attempt - 1)
     database.write(_RETRY, (due, error, task.ref.kind, task.ref.id, owner))
+
+
+def release(database: Database, task: Task, owner: str, now: float) -> None:
+    """Give a claimed task back as if it had not been claimed; call it inside a transaction."""
+    database.write(_RELEASE, (now + RELEASED, task.ref.kind, task.ref.id, owner))
 
 
 def finish(database: Database, task: Task, owner: str) -> bool:

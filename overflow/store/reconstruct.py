@@ -3,7 +3,6 @@
 It selects nothing: records come from recall, in its order and with its scores. Overflow Tree, sections 3 and 6.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from overflow.store import node_set
@@ -58,17 +57,15 @@ def quote(database: Database, ref: Ref, query: QueryVector | None, scope: Scope)
     return Quote(ref, node.start, node.end, value[node.start : node.end], node.index)
 
 
-def contents(
-    database: Database, ref: Ref, scope: Scope, node: int | None, model: Callable[[], tuple[str | None, Shape]]
-) -> str | None:
+def contents(database: Database, ref: Ref, scope: Scope, node: int | None, model: str | None) -> str | None:
     """The record's text, or that of its node `node`; None when `scope` does not hold it, or it has no such node now.
 
-    `model` gives the model's name and shape as they are now, and is called for a node alone.
+    `model` is the identity as last learnt, None when it was not: to slice a stored text nobody is asked.
     """
     text = text_in_scope(database, ref, scope)
     if text is None or node is None:
         return None if text is None else text.value
-    rows = _current(database, ref, text, *model())
+    rows = _current(database, ref, text, model, Shape(None, None))
     return next((text.value[row.start : row.end] for row in rows if row.index == node), None)
 
 
@@ -82,7 +79,7 @@ def _most_relevant(database: Database, ref: Ref, text: Text, query: QueryVector)
 
 
 def _current(database: Database, ref: Ref, text: Text, model: str | None, shape: Shape) -> tuple[NodeRow, ...]:
-    """The record's nodes; none when they are not those of its text by the model as it is now."""
+    """The record's nodes; none when they are not those of its text by that model; what is None is not compared."""
     found = node_set.read(database, ref)
     # By the length too: under one name there may be two models, whose vectors cannot be compared.
     now = verdict(text, found, model=model, window=shape.window, dimensions=shape.dimensions)

@@ -12,7 +12,8 @@ from typing import Literal
 
 from overflow.errors import InputError
 from overflow.store.database import Database, Row
-from overflow.store.errors import LockedRecordError, UnknownRecordError
+from overflow.store.errors import LockedRecordError, NoMoreIdsError, StoreFullError, UnknownRecordError
+from overflow.store.vectors import usable
 from overflow.tokens.unicode_text import require_unicode
 
 Kind = Literal["mem", "ep"]
@@ -87,6 +88,7 @@ class NewRecord:
 
 @dataclass(frozen=True, slots=True)
 class _Statements:
+    table: str
     insert: str
     change: str
     vector: str
@@ -96,6 +98,7 @@ class _Statements:
 
 _STATEMENTS: dict[Kind, _Statements] = {
     "mem": _Statements(
+        table="memories",
         insert="INSERT INTO memories (agent, project, channel, content, locked, created_at, updated_at, embedding,"
         " embedding_model) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         change="UPDATE memories SET content = ?, updated_at = ? WHERE id = ?",
@@ -104,6 +107,7 @@ _STATEMENTS: dict[Kind, _Statements] = {
         delete="DELETE FROM memories WHERE id = ?",
     ),
     "ep": _Statements(
+        table="episodes",
         insert="INSERT INTO episodes (agent, project, channel, summary, locked, created_at, updated_at, embedding,"
         " embedding_model) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         change="UPDATE episodes SET summary = ?, updated_at = ? WHERE id = ?",
@@ -114,6 +118,11 @@ _STATEMENTS: dict[Kind, _Statements] = {
 }
 _TEXT = "SELECT CAST(text AS BLOB), typeof(text) FROM records WHERE kind = ? AND id = ?"
 _TEXT_IN_SCOPE = _TEXT + " AND agent = ? AND project = ? AND channel = ?"
+_VECTOR = (
+    "SELECT r.embedding, r.embedding_model, v.text_sha256 FROM records r"
+    " LEFT JOIN record_vectors v ON v.parent_kind = r.kind AND v.parent_id = r.id WHERE r.kind = ? AND r.id = ?"
+)
+_LAST_ID = "SELECT 1 FROM sqlite_sequence WHERE name = ? AND seq >= 9223372036854775807"
 _DIGEST = (
     "INSERT INTO record_vectors (parent_kind, parent_id, text_sha256) VALUES (?, ?, ?)"
     " ON CONFLICT (parent_kind, parent_id) DO UPDATE SET text_sha256 = excluded.text_sha256"
@@ -135,7 +144,13 @@ def insert(database: Database, record: NewRecord) -> Ref:
         *(scope.agent, scope.project, scope.channel, record.text, int(record.locked)),
         *(record.created_at, record.updated_at, record.vector, record.model),
     )
-    identifier = database.write(_STATEMENTS[record.kind].insert, values).lastrowid
+    try:
+        identifier = database.write(_STATEMENTS[record.kind].insert, values).lastrowid
+    except StoreFullError as error:
+        # SQLite has one error for both: an id is never given twice, and after the largest there is none.
+        if database.row(_LAST_ID, (_STATEMENTS[record.kind].table,)) is None:
+            raise
+        raise NoMoreIdsError(f"{database.path} has given its last id; import an export into a new store") from error
     assert identifier is not None
     ref = Ref(record.kind, identifier)
     if record.vector is not None:
@@ -156,6 +171,16 @@ def set_vector(database: Database, ref: Ref, text: Text, vector: bytes, model: s
     database.write(_STATEMENTS[ref.kind].vector, (vector, model, ref.id))
     database.write(_DIGEST, (ref.kind, ref.id, text.sha256))
     return True
+
+
+def has_vector(database: Database, ref: Ref, text: Text, model: str | None) -> bool:
+    """Whether a record that holds `text` has a vector made of it by `model`; None is not known, and not compared."""
+    row = database.row(_VECTOR, (ref.kind, ref.id))
+    if row is None:
+        return False
+    vector, made_by, text_sha256 = row
+    is_of_model = model is None or made_by == model
+    return is_of_model and text_sha256 in (None, text.sha256) and usable([vector], None)
 
 
 def set_locked(database: Database, ref: Ref, locked: bool, now: float) -> None:

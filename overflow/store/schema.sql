@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS tasks (
     token_count     INTEGER,                     -- these three: the report on the text when it was stored, if known
     window          INTEGER,
     window_end_char INTEGER,
-    attempts        INTEGER NOT NULL DEFAULT 0,  -- how often it was claimed
+    attempts        INTEGER NOT NULL DEFAULT 0,  -- how often it was claimed, and not given back
     due_at          REAL    NOT NULL DEFAULT 0,  -- seconds, as the store's clock
     lease_until     REAL,
     lease_owner     TEXT,

@@ -54,7 +54,7 @@ class Worker:
         text = text_of(self._database, task.ref)
         if text is not None and task.attempt <= MAX_ATTEMPTS:
             found = node_set.read(self._database, task.ref)
-            if verdict(text, found, model=self._model.known_name(), window=None) is not Verdict.CURRENT:
+            if verdict(text, found, model=self._model.last_name(), window=None) is not Verdict.CURRENT:
                 return Job(task.ref, text, task.report)
         with self._database.transaction():
             if queue.finish(self._database, task, owner) and text is not None and task.attempt > MAX_ATTEMPTS:
@@ -65,8 +65,9 @@ class Worker:
     def _keep(self, task: Task, owner: str, prepared: Prepared) -> bool:
         with self._database.transaction():
             if not building.write(self._database, prepared, self._model):
-                # Changed by an operation, the record has a task of its own by now, and this one is not ours any more.
-                queue.retry(self._database, task, owner, self._clock(), "the record or the model changed meanwhile")
+                # No failure of the record: the model is another now. Was its text changed, it has a task of its own by
+                # now, and this one is not ours any more.
+                queue.release(self._database, task, owner, self._clock())
                 return False
             failures.clear(self._database, "nodes", task.ref)
             queue.finish(self._database, task, owner)

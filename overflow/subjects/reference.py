@@ -23,11 +23,12 @@ from overflow.store import Scope as StoreScope
 from overflow.store import Stored as StoreStored
 from overflow.store.database import BUSY_TIMEOUT
 from overflow.store.errors import named_errors
+from overflow.store.queue import LONGEST_WAIT
 
 #: The database's name inside the directory.
 DATABASE = "store.sqlite3"
 #: Seconds the clock is moved before a drain: further than any back-off or lease, so that settling waits for nothing.
-_LATER = 3_600.0
+_LATER = 2 * LONGEST_WAIT
 
 _CONNECTION: dict[str, Any] = {"timeout": BUSY_TIMEOUT, "isolation_level": None, "check_same_thread": False}
 _TABLES = {"mem": "memories", "ep": "episodes"}

@@ -187,6 +187,30 @@ def test_a_model_that_changes_while_it_builds_writes_nothing(bench: Bench) -> No
     assert raw.execute("SELECT DISTINCT embedding_model FROM record_nodes").fetchall() == [("tiny-2",)]
 
 
+def test_a_build_in_vain_is_no_failed_attempt(bench: Bench) -> None:
+    """However often the model changes under a build, the task waits, and the record is built when that ends."""
+    store, raw = bench.open(), bench.raw()
+    store.store(LONG, Scope())
+    builds: list[str] = []
+
+    def change(what: str, _texts: Sequence[str]) -> None:
+        if what == "embed":
+            builds.append(what)
+            bench.embedder.name = f"tiny after {len(builds)}"
+
+    bench.embedder.before = change
+    for _ in range(2 * MAX_ATTEMPTS):
+        assert store.drain() == Drained(0, 0)
+        (_, _, attempts, due, lease, _) = raw.execute(TASKS).fetchone()
+        assert (attempts, lease) == (0, None)
+        assert bench.clock.now < due < bench.clock.now + BACK_OFF
+        bench.clock.now = due
+    assert len(builds) >= 2 * MAX_ATTEMPTS
+    assert raw.execute("SELECT * FROM failures").fetchall() == []
+    bench.embedder.before = lambda *_: None
+    assert store.drain() == Drained(built=1, failed=0)
+
+
 def test_a_server_whose_identity_is_away_builds_nothing(bench: Bench) -> None:
     """A vector that nobody can name is of no use; the task waits."""
     store, raw = bench.open(), bench.raw()

@@ -16,6 +16,7 @@ from overflow.embedding.script import Script
 from overflow.embedding.server import ScriptedServer
 from overflow.embedding.wordllama import wordllama_vectors
 from overflow.store.errors import NotAStoreError
+from overflow.store.queue import BACK_OFF, BACK_OFF_FACTOR, MAX_ATTEMPTS
 from overflow.subjects.reference import DATABASE, Reference
 from overflow.tokens.synthetic import SyntheticWindow
 
@@ -136,6 +137,18 @@ def test_settling_waits_for_no_back_off_and_no_lease(place: Place) -> None:
     subject = place.open()
     ref = subject.store(LONG, Scope()).ref
     subject.execute("UPDATE tasks SET attempts = 1, lease_until = (SELECT created_at FROM memories) + 800")
+    subject.settle()
+    assert subject.nodes(ref)
+
+
+def test_settling_waits_for_no_attempt_but_one(place: Place) -> None:
+    """The longest back-off there is, that before the last attempt, is behind the clock of the next `settle`."""
+    subject = place.open()
+    ref = subject.store(LONG, Scope()).ref
+    waits = BACK_OFF * BACK_OFF_FACTOR ** (MAX_ATTEMPTS - 2)
+    subject.execute(
+        "UPDATE tasks SET attempts = ?, due_at = (SELECT created_at FROM memories) + ?", (MAX_ATTEMPTS - 1, waits)
+    )
     subject.settle()
     assert subject.nodes(ref)
 
