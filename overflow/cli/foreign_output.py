@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 
+from overflow.errors import UnavailableError
+
 _STDOUT, _STDERR = 1, 2
 
 
@@ -24,12 +26,19 @@ def stdout_as_stderr() -> Iterator[None]:
     elsewhere = os.open(os.devnull, os.O_WRONLY) if sys.stderr is None else os.dup(_STDERR)
     os.dup2(elsewhere, _STDOUT)
     os.close(elsewhere)
+    # A stream of its own: whoever closes it closes none of the command's.
+    stream = os.fdopen(os.dup(_STDOUT), "w", buffering=1, errors="backslashreplace")
     try:
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(stream):
             yield
     finally:
+        with suppress(OSError):
+            stream.close()
         _flush_foreign()
-        os.dup2(kept, _STDOUT)
+        try:
+            os.dup2(kept, _STDOUT)
+        except OSError as error:
+            raise UnavailableError("the subject closed what this process writes to, its result is lost") from error
         os.close(kept)
 
 

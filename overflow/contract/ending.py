@@ -1,4 +1,4 @@
-"""How a process ends that a subject in process would keep: by a call that no alarm ends, or by a thread it left behind.
+"""How a process ends that a subject in process would keep: by a call that no alarm ends, or by what it left behind.
 
 It ends the process past every handler (`os._exit`), with a line that says why, and is never used where the interpreter
 can still end it. DESIGN.md, "Command line": 3, the subject is not available.
@@ -39,17 +39,19 @@ def give_up(why: str) -> NoReturn:
 
 
 def end_in_time(code: int, grace: float = GRACE) -> None:
-    """To be called last, with the exit code: the process ends with it even where a thread left behind would keep it.
+    """To be called last, with the exit code: the process ends with it even where something left behind would keep it.
 
-    A thread that ends within `grace` (seconds) is waited for, as ever.
+    Threads, child processes that `multiprocessing` joins and whatever else runs at the interpreter's end are waited for
+    as ever, but not longer than `grace` (seconds).
     """
-    left = [each.name for each in threading.enumerate() if not each.daemon and each is not threading.main_thread()]
-    if not left:
-        return
 
     def end() -> None:
         threading.Event().wait(grace)
-        _end(f"ended without waiting any longer for a thread that the subject left running: {', '.join(left)}", code)
+        threads = [
+            each.name for each in threading.enumerate() if not each.daemon and each is not threading.main_thread()
+        ]
+        left = f"a thread that the subject left running: {', '.join(threads)}" if threads else "what the subject left"
+        _end(f"ended without waiting any longer for {left}", code)
 
     threading.Thread(target=end, daemon=True).start()
 

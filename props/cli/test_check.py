@@ -23,23 +23,21 @@ def check(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]
 
 
 def test_json_has_the_shape_of_the_design() -> None:
+    """Every key of DESIGN.md, "Command line" is there, with what was asked for and what became of it."""
     ran = check("--invariant", "3", "--corpus", "none", "--seed", "5", "--json", "-")
     assert ran.returncode == 0, ran.stderr
     data = json.loads(ran.stdout)
-    assert (data["subject"]["name"], data["contract"], data["profile"], data["seed"]) == (
-        "reference",
-        "nodes",
-        "quick",
-        5,
-    )
-    assert data["saboteur"] is None
+    run = "subject saboteur contract profile seed corpus seconds results"
+    assert set(data) == set(run.split())
+    assert set(data["subject"]) == {"name", "version"}
+    told = (data["subject"]["name"], data["saboteur"], data["contract"], data["profile"], data["seed"], data["corpus"])
+    assert told == ("reference", None, "nodes", "quick", 5, None)
     (result,) = data["results"]
-    assert result["invariant"] == "3"
-    assert result["status"] == "holds"
-    assert result["examples"] == 40
+    a_law = "invariant name source status reason examples divided seconds counterexample error again corpus"
+    assert set(result) == set(a_law.split())
+    assert (result["invariant"], result["status"], result["examples"]) == ("3", "holds", 40)
     assert 20 <= result["divided"] <= 40
-    assert result["counterexample"] is None
-    assert {"name", "reason", "seconds"} <= set(result)
+    assert (result["counterexample"], result["again"], result["corpus"]) == (None, None, None)
 
 
 def test_saboteur_is_violated_and_explained(tmp_path: Path) -> None:
@@ -67,12 +65,15 @@ def test_corpus_column(tmp_path: Path) -> None:
     (tmp_path / "short.txt").write_text("A note.")
     ran = check("--invariant", "4", "--corpus", str(tmp_path), "--json", "-", cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
-    corpus = json.loads(ran.stdout)["results"][0]["corpus"]
+    data = json.loads(ran.stdout)
+    assert set(data["corpus"]) == {"id", "sha256", "records", "window", "model"}
+    corpus = data["results"][0]["corpus"]
     assert (corpus["status"], corpus["records"], corpus["divided"]) == ("holds", 2, 1)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["long.md", "short.txt"], "a check leaves nothing behind"
 
 
 def test_corpus_that_never_divides_proves_nothing(tmp_path: Path) -> None:
+    """Documents that all fit are bad usage, told in one line, and no law is said to hold on them."""
     (tmp_path / "short.txt").write_text("A note.")
     ran = check("--invariant", "4", "--corpus", str(tmp_path))
     assert ran.returncode == 2
@@ -306,6 +307,7 @@ def test_the_verdict_ends_the_screen_and_its_time_the_reports(
 
 
 def test_missing_capability_is_skipped_with_its_reason(folder: Path) -> None:
+    """A law whose methods the subject lacks is skipped and names them; where nothing could be asked, exit 1."""
     ran = check("--subject", "mine:Crashing", "--invariant", "1", "--corpus", "none", "--json", "-", cwd=folder)
     assert ran.returncode == 1, "nothing was checked"
     (result,) = json.loads(ran.stdout)["results"]
@@ -341,6 +343,7 @@ def test_examples_that_never_divide_fail_the_run(folder: Path) -> None:
     ],
 )
 def test_bad_usage_is_one_line(arguments: list[str], code: int, said: str, folder: Path) -> None:
+    """Whatever is wrong with what was typed: its exit code, and one line that names it."""
     ran = check(*arguments, cwd=folder)
     assert (ran.returncode, ran.stderr.count("\n")) == (code, 1), ran.stderr
     assert ran.stderr.startswith("overflow: ")
@@ -367,3 +370,25 @@ def test_nothing_is_lost_by_a_result(tmp_path: Path, arguments: list[str], said:
     assert ran.stderr.startswith(f"overflow: {said}")
     assert [(tmp_path / name).read_text() for name in ("notes/a.md", "t.json")] == ["{}", "{}"]
     assert not (tmp_path / "same").exists()
+
+
+@pytest.mark.parametrize(
+    ("act", "code", "said"),
+    [
+        ("sys.stdout.close()", 0, ""),
+        ("os.closerange(3, 256)", 3, "overflow: the subject closed what this process writes to"),
+    ],
+)
+def test_a_subject_that_closes_what_it_should_not(tmp_path: Path, act: str, code: int, said: str) -> None:
+    """Its stdout is a stream of its own; a command whose result it made impossible says so, and is not red."""
+    (tmp_path / "closing.py").write_text(
+        "import os, sys\n"
+        "from overflow.subjects.reference import Reference\n"
+        "class Closing(Reference):\n"
+        "    def close(self):\n"
+        "        super().close()\n"
+        f"        {act}\n"
+    )
+    ran = check("--subject", "closing:Closing", "--invariant", "limit", "--corpus", "none", cwd=tmp_path)
+    assert ran.returncode == code, ran.stderr
+    assert said in ran.stderr.splitlines()[-1]

@@ -102,6 +102,35 @@ sys.exit(1)
     assert ended.stderr == says
 
 
+@pytest.mark.parametrize(
+    "left",
+    [
+        "import multiprocessing; multiprocessing.get_context('fork').Process(target=waiting).start()",
+        "import atexit; atexit.register(waiting)",
+    ],
+)
+def test_whatever_else_is_left_behind_does_not_keep_the_process(left: str, tmp_path: Path) -> None:
+    """Neither a process that the interpreter joins at its end, nor what was registered for then."""
+    ended = ran(
+        f"""
+from overflow.contract.ending import end_in_time
+parent = os.getpid()
+
+def waiting():
+    while os.getppid() == parent or os.getpid() == parent:
+        threading.Event().wait(0.05)
+
+{left}
+print("the verdict", flush=True)
+end_in_time(1, grace=0.1)
+sys.exit(1)
+""",
+        tmp_path,
+    )
+    assert (ended.returncode, ended.stdout) == (1, "the verdict\n")
+    assert ended.stderr == "overflow: ended without waiting any longer for what the subject left\n"
+
+
 def test_a_thread_that_ends_is_waited_for(tmp_path: Path) -> None:
     """Its work is done, and so is what the interpreter does at its end."""
     ended = ran(
