@@ -39,7 +39,7 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="overflow-tree", prog_name="overflow")
 def overflow() -> None:
-    """Prove that a memory store does not lose what is long, or what is short.
+    """Check that the length of a record never hides what a memory store was told.
 
     \b
     Exit codes: 0 holds or done · 1 violated, or a threshold missed

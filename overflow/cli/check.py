@@ -40,7 +40,7 @@ Examples:
       your own system, through a process speaking JSON-RPC
   overflow check --invariant 1 --profile ci
       one invariant, 300 examples
-  overflow check --saboteur admit-nodes
+  overflow check --saboteur admit-nodes --invariant 1
       see invariant 1 go red
   overflow check --window e5
       the corpus with multilingual-e5-small
@@ -53,8 +53,14 @@ _TIMEOUT = round(TIMEOUT)
 _clock = time.perf_counter
 
 
-@click.command(epilog=_EXAMPLES)
-@click.option("--subject", default="reference", show_default=True, help="NAME, module:Class or cmd:COMMAND LINE.")
+@click.command(epilog=_EXAMPLES, short_help="Check the invariants of the Overflow Tree on a memory store.")
+@click.option(
+    "--subject",
+    default="reference",
+    show_default=True,
+    metavar="SUBJECT",
+    help="The store to check: a NAME (reference, reference-stdio), module:Class or cmd:COMMAND LINE.",
+)
 @click.option(
     "--contract",
     type=click.Choice(["nodes"]),
@@ -62,7 +68,13 @@ _clock = time.perf_counter
     show_default=True,
     help="The set of laws to check: nodes, the six invariants of the Overflow Tree and the laws beside them.",
 )
-@click.option("--invariant", "ids", multiple=True, metavar="N", help="Only this law; may be repeated. `list` has all.")
+@click.option(
+    "--invariant",
+    "ids",
+    multiple=True,
+    metavar="N",
+    help="Only this law, as 4 or swap; may be repeated. `list` names all.",
+)
 @click.option(
     "--profile",
     type=click.Choice(["quick", "ci", "deep"]),
@@ -71,8 +83,21 @@ _clock = time.perf_counter
     help="How hard to look: 40, 300 or 3,000 generated examples an invariant; of a law beside them 40, 100 or 1,000.",
 )
 @click.option("--seed", default=0, show_default=True, help="Seed of the generated examples.")
-@click.option("--corpus", default="stdlib-docs", show_default=True, metavar="ID|PATH|none", help="Real texts.")
-@click.option("--window", "spec", default="wordllama", show_default=True, metavar="SPEC", help="The corpus's model.")
+@click.option(
+    "--corpus",
+    default="stdlib-docs",
+    show_default=True,
+    metavar="ID|PATH|none",
+    help="Real texts to check on too: stdlib-docs, or a file or folder of .txt, .md and .jsonl.",
+)
+@click.option(
+    "--window",
+    "spec",
+    default="wordllama",
+    show_default=True,
+    metavar="SPEC",
+    help="What embeds the corpus: e5, wordllama, or wordllama@N with a window of N tokens.",
+)
 @click.option(
     "--timeout",
     type=click.IntRange(1, 86_400),

@@ -1,14 +1,21 @@
 """The command as a process: how it starts, how it is interrupted, and what the help promises."""
 
 import os
+import re
+import shlex
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import click
 import pytest
 
 from overflow.cli.app import COMMANDS, overflow
+from overflow.contract.laws import all_laws
+from overflow.contract.saboteurs import SABOTEURS
+
+LAWS = {law.id: law for law in all_laws()}
 
 
 def python(code: str, **options: object) -> subprocess.CompletedProcess[str]:
@@ -218,6 +225,22 @@ def test_every_command_teaches_by_example(name: str) -> None:
     assert command is not None
     text = command.get_help(click.Context(command, info_name=name))
     assert f"overflow {name} " in text
+
+
+@pytest.mark.parametrize("name", ["divide", "check"])
+def test_the_examples_of_the_help_can_be_typed(name: str) -> None:
+    """Each is parsed as it stands, and the laws and saboteurs that it names are there."""
+    command = overflow.get_command(click.Context(overflow), name)
+    assert command is not None
+    _, _, examples = command.get_help(click.Context(command, info_name=name)).partition("Examples:")
+    typed = re.findall(rf"overflow {name}((?: \S+)*?)(?:  .*)?$", examples, re.MULTILINE)
+    assert len(typed) >= 4
+    for line in typed:
+        words = shlex.split(line)
+        assert command.make_context(name, list(words)).params
+        named = set(pairwise(words))
+        assert {value for option, value in named if option == "--invariant"} <= LAWS.keys()
+        assert {value for option, value in named if option == "--saboteur"} <= SABOTEURS.keys()
 
 
 def test_the_version_is_the_packages() -> None:
