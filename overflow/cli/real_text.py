@@ -4,6 +4,9 @@ Vectors are cached on disk, so only the first run waits for the model; meanwhile
 """
 
 from collections.abc import Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Self
 
 from rich.progress import Progress
 
@@ -14,11 +17,11 @@ from overflow.contract.scenario import LENGTH_LIMIT, Record, Scenario
 from overflow.embedding.cache import CachedEmbedder
 from overflow.embedding.embedder import Vectors
 from overflow.embedding.memory import RememberedWindow, remembered
-from overflow.embedding.spec import Model, parse_model
-from overflow.errors import InputError
-from overflow.measure.corpus import Corpus, load
+from overflow.embedding.spec import Model, opened_model
+from overflow.errors import InputError, UnavailableError
+from overflow.measure.corpus import BUILDERS, Corpus, load
 
-#: Records taken of a corpus when a full window costs the model a second and not a millisecond.
+#: Records taken of a corpus of ours when a full window costs the model a second and not a millisecond.
 _SLOW_MODEL_RECORDS = 48
 
 #: How many records give a query from their head, and one from their tail.
@@ -26,14 +29,17 @@ _QUERIED = 6
 
 
 class RealText:
-    """The records of a corpus and a model; made once, used for each law."""
+    """The records of a corpus and a model; made once, used for each law. Close it, or use it as a context manager."""
 
     def __init__(self, corpus: str, spec: str, seed: int, progress: Progress) -> None:
-        model = parse_model(spec)
-        self._cached = CachedEmbedder(model)
         texts = load(corpus)
-        self._corpus = texts.subset(_SLOW_MODEL_RECORDS) if spec == "e5" else texts
-        self._scenario = _scenario(self._corpus, model, seed)
+        # Whoever names documents of their own is told of each of them.
+        self._corpus = texts.subset(_SLOW_MODEL_RECORDS) if spec == "e5" and corpus in BUILDERS else texts
+        with ExitStack() as opened:
+            model = opened.enter_context(opened_model(spec))
+            self._scenario = _scenario(self._corpus, model, seed)
+            self._opened = opened.pop_all()
+        self._cached = CachedEmbedder(model)
         self._progress = progress
         self._task = progress.add_task(f"texts embedded by {spec}", total=None)
         self._model = remembered(self._vectors)
@@ -45,6 +51,17 @@ class RealText:
             "window": spec,
             "model": model.identity(),
         }
+
+    def close(self) -> None:
+        self._opened.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def check(self, law: Law, runner: Runner) -> CorpusResult:
         """Run one law over the corpus, on the runner's subject: where that is gone, it is gone for both."""
@@ -67,6 +84,8 @@ def _scenario(corpus: Corpus, model: Model, seed: int) -> Scenario:
     queries = [text[-80:] for text in longest] + [text[:80] for text in longest] + ["請求データベースの版", ""]
     edits = (longest[0], documents[0])
     window = RememberedWindow(model.window)
+    if window.measure(documents[:1]) == [None]:
+        raise UnavailableError(f"{window.name} reports no tokens, so nothing is known of the corpus {corpus.id}")
     scenario = Scenario(window, records, tuple(queries), edits, seed, model.identity() or "unknown")
     if not any(scenario.runs_past(text) for text in sorted(documents, key=len, reverse=True)):
         raise InputError(

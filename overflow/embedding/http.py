@@ -17,14 +17,14 @@ from overflow.tokens.client import BehindServer
 from overflow.tokens.endpoint import Call
 from overflow.tokens.foreign import checked_reports
 from overflow.tokens.http import measure_over
-from overflow.tokens.report import TokenReport
+from overflow.tokens.report import TokenReport, TokenWindow
 
 
 class EmbeddingClient(BehindServer):
     """An Embedder behind one server; close it, or use it as a context manager.
 
     A server does not say whether its tokenizer is prefix-safe, and is believed to be: every span is measured whole, so
-    that a wrong belief moves a cut and never puts a node past its window.
+    that a wrong belief moves a cut and never puts a node past its window. It is its own window too, by `measure`.
     """
 
     prefix_safe = True
@@ -33,6 +33,16 @@ class EmbeddingClient(BehindServer):
     def url(self) -> str:
         """The server's address."""
         return self._transport.url
+
+    @property
+    def name(self) -> str:
+        """The window's name, as HttpWindow's: the server's address."""
+        return self.url
+
+    @property
+    def window(self) -> TokenWindow:
+        """The window that the server embeds through."""
+        return self
 
     def identity(self) -> str | None:
         """The server's fingerprint, asked anew each time; None when it has no /capabilities, or states none there.

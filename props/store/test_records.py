@@ -142,7 +142,7 @@ def test_the_same_text_again_says_queued_while_a_build_waits(bench: Bench) -> No
 
 
 def test_the_same_text_again_is_measured_where_a_trigger_queued_it(bench: Bench) -> None:
-    """A trigger queues what it cannot measure: an update with that text tells the truth of it, which is that it fits."""
+    """A trigger queues what it cannot measure: an update with that text tells that it fits."""
     store, raw = bench.open(), bench.raw()
     ref = store.store(LONG, Scope()).ref
     raw.execute("UPDATE memories SET content = ?", (SHORT,))

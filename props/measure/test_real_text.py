@@ -1,0 +1,65 @@
+"""The corpus column's texts and model: whose records are taken, and whose vectors."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.progress import Progress
+
+from overflow.cli.real_text import RealText
+from overflow.embedding.script import Script
+from overflow.embedding.server import ScriptedServer
+from overflow.embedding.wordllama import wordllama_vectors
+from overflow.errors import UnavailableError
+from overflow.tokens.synthetic import SyntheticWindow, UnknownWindow
+
+RECORDS = 60
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> str:
+    """A person's own documents: more than are taken of the built-in corpus for a slow model."""
+    path = tmp_path / "mine.jsonl"
+    lines = [json.dumps({"id": number, "text": f"note {number} " * 300}) for number in range(RECORDS)]
+    path.write_text("\n".join(lines))
+    return str(path)
+
+
+@pytest.fixture
+def script() -> Script:
+    return Script(SyntheticWindow("words", 40), wordllama_vectors, identity="served-1")
+
+
+@pytest.fixture
+def server(script: Script) -> Iterator[ScriptedServer]:
+    with ScriptedServer(script) as server:
+        yield server
+
+
+def test_each_record_of_a_persons_own_corpus_is_checked(corpus: str) -> None:
+    """A slow model takes longer over them, and none is left out in silence."""
+    with RealText(corpus, "e5", 0, Progress()) as texts:
+        assert (texts.description["records"], texts.title) == (RECORDS, "on mine.jsonl, e5")
+
+
+def test_a_slow_model_takes_a_named_part_of_the_built_in_corpus() -> None:
+    """Its title says how many."""
+    with RealText("stdlib-docs", "e5", 0, Progress()) as texts:
+        assert (texts.description["records"], texts.title) == (48, "on stdlib-docs/48, e5")
+
+
+def test_a_corpus_is_embedded_by_the_server_that_is_named(corpus: str, server: ScriptedServer) -> None:
+    """The model of the column is the server's own."""
+    with RealText(corpus, server.url, 0, Progress()) as texts:
+        assert texts.description["model"] == "served-1"
+        assert texts.description["window"] == server.url
+
+
+def test_a_server_that_counts_no_tokens_says_nothing_of_a_corpus(
+    corpus: str, script: Script, server: ScriptedServer
+) -> None:
+    """Unknown is not "fits": the server lacks what the check needs, the corpus is not to blame."""
+    script.window = UnknownWindow()
+    with pytest.raises(UnavailableError, match="reports no tokens"):
+        RealText(corpus, server.url, 0, Progress())
