@@ -23,7 +23,7 @@ from overflow.contract.evidence import Profile, Tally, evident, force
 from overflow.contract.laws.law import Law
 from overflow.contract.results import CorpusResult, Result, Status, as_text, described
 from overflow.contract.scenario import Scenario
-from overflow.contract.signals import TIMEOUT, terminated_as_interrupted
+from overflow.contract.signals import TIMEOUT, end_if_asked, terminated_as_interrupted
 from overflow.contract.steps import Steps
 from overflow.contract.subject import CAPABILITIES, CLAIMS, Subject, capabilities, method_name
 from overflow.contract.violation import Violation
@@ -108,11 +108,11 @@ class Runner:
             verbosity=Verbosity.quiet,
         )
         run = self._machine(law, law.machine, tally) if law.machine else self._generated(law, tally)
-        started = time.perf_counter()
+        began = time.perf_counter()
         status, reason, counterexample, error = self._outcome(law, lambda: run(configured, random_seed))
         if status == "holds":
             status, reason = force(law, tally, profile)
-        seconds = time.perf_counter() - started
+        seconds = time.perf_counter() - began
         return Result(
             law.id, law.name, law.source, status, reason, tally.examples, tally.divided, seconds, counterexample, error
         )
@@ -151,9 +151,8 @@ class Runner:
             return CorpusResult("skipped", "its examples are made for it", records, 0, 0.0)
         if reason := self._cannot_ask(law):
             return CorpusResult("skipped", reason, records, 0, 0.0)
-        started = time.perf_counter()
+        began = time.perf_counter()
         divided: set[str] = set()
-
         tally = Tally()
 
         def once() -> None:
@@ -171,12 +170,13 @@ class Runner:
                 reason = f"too few records divided: {len(divided)} of the {long} that run past the window"
             else:
                 status, reason = evident(law, tally)
-        seconds = time.perf_counter() - started
+        seconds = time.perf_counter() - began
         return CorpusResult(status, reason, records, len(divided), seconds, counterexample, error)
 
     @contextmanager
     def _world(self, law: Law, scenario: Scenario, tally: Tally, model: Model | None = None) -> Iterator[World]:
         """One example's world in a directory of its own; what it saw is added to the tally."""
+        end_if_asked()
         self._server.script = Script(scenario.window, model or self._model, scenario.identity)
         self._server.reset()
         if tally.gone is not None:

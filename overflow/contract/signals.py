@@ -31,6 +31,8 @@ _ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
 T = TypeVar("T")
 
 _interruptions = 0
+#: How many there were when the run began; None outside of one.
+_before_the_run: int | None = None
 
 
 class OverdueError(GoneError):
@@ -89,14 +91,17 @@ def terminated_as_interrupted() -> Iterator[None]:
 
     A signal that is ignored, as under nohup, stays so.
     """
+    global _before_the_run
     numbers = [getattr(signal, name) for name in _ENDING if _has(name)]
     before = {number: signal.getsignal(number) for number in numbers}
     replaced = {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}
+    outer, _before_the_run = _before_the_run, _interruptions
     for number in replaced:
         signal.signal(number, _interrupt)
     try:
         yield
     finally:
+        _before_the_run = outer
         for number, handler in replaced.items():
             signal.signal(number, handler)
 
@@ -107,6 +112,15 @@ def interruptions() -> int:
     A subject may raise KeyboardInterrupt without any, and may swallow that of one. Always 0 but in the main thread.
     """
     return _interruptions if threading.current_thread() is threading.main_thread() else 0
+
+
+def end_if_asked() -> None:
+    """Raise KeyboardInterrupt when a signal has asked for the end of this run, also where the first one was lost.
+
+    Whatever is raised inside a finalizer or a callback of the garbage collector is printed and dropped.
+    """
+    if _before_the_run is not None and interruptions() > _before_the_run:
+        raise KeyboardInterrupt
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

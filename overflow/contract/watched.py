@@ -14,7 +14,7 @@ from overflow.contract import told
 from overflow.contract.adapter_kit import disk_is_full
 from overflow.contract.conformity import require_conformity
 from overflow.contract.gone import GoneError
-from overflow.contract.signals import OverdueError, call_within, interruptions
+from overflow.contract.signals import OverdueError, call_within, end_if_asked, interruptions
 from overflow.contract.steps import Steps
 from overflow.contract.subject import CAPABILITIES, Subject, SubjectDied, method_name
 from overflow.errors import HarnessError
@@ -48,6 +48,8 @@ def answer(name: str, ask: Callable[[], T], module: str | None = None) -> T:
     Raises KeyboardInterrupt, which says what was running, when a signal asked for an end meanwhile: no matter what the
     subject made of it. A child process that the subject forked and that comes back here ends at once.
     """
+    if name != "close":  # What was opened is closed, above all when the run ends.
+        end_if_asked()
     process, asked_to_end = os.getpid(), interruptions()
     error: BaseException | None = None
     try:

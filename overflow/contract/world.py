@@ -201,10 +201,10 @@ class World(AbstractContextManager["World"]):
                 raised.append(error)
                 return FAULT
 
-        self.server.script.hook = guarded
+        outer, self.server.script.hook = self.server.script.hook, guarded
         try:
             yield
         finally:
-            self.server.script.hook = None
+            self.server.script.hook = outer
             if raised:
                 raise raised[0]

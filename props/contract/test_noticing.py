@@ -1,6 +1,8 @@
 """Plain faults of a store that the laws must notice, each by the violation that names it; and what is no fault."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import Phase
@@ -10,7 +12,8 @@ from overflow.contract.laws import all_laws
 from overflow.contract.laws.facts import was_embedded
 from overflow.contract.results import Result
 from overflow.contract.runner import Runner
-from overflow.contract.subject import Node, Ref, Scope, Stored, Subject
+from overflow.contract.subject import Health, Node, Ref, Scope, Stored, Subject
+from overflow.embedding.embedder import Embedded
 from overflow.embedding.wordllama import wordllama_vectors
 from overflow.subjects.reference import Reference
 
@@ -47,12 +50,78 @@ class UpdatesSayNothing(Reference):
 
 class UpdatesSayQueued(Reference):
     def update(self, ref: Ref, text: str) -> Stored:
-        return replace(super().update(ref, text), nodes="queued")
+        changed = text != self.text(ref)
+        stored = super().update(ref, text)
+        return replace(stored, nodes="queued") if changed else stored
+
+
+class QueuesWhatIsBuilt(Reference):
+    """An update says queued of every long record, also where the nodes of that text are there."""
+
+    def update(self, ref: Ref, text: str) -> Stored:
+        same = text == self.text(ref) and bool(self.nodes(ref))
+        stored = super().update(ref, text)
+        return replace(stored, nodes="queued") if same else stored
+
+
+class ForgetsUnbuilt(Reference):
+    """An update to the same text does nothing, and health names no record."""
+
+    def update(self, ref: Ref, text: str) -> Stored:
+        return Stored(ref, None) if text == self.text(ref) else super().update(ref, text)
+
+    def health(self) -> Health:
+        return Health((), {})
+
+
+class PromisesUnbuilt(ForgetsUnbuilt):
+    """The same, and says that it is queued."""
+
+    def update(self, ref: Ref, text: str) -> Stored:
+        unbuilt = text == self.text(ref) and ref in Reference.health(self).missing_nodes
+        stored = super().update(ref, text)
+        return replace(stored, nodes="queued") if unbuilt else stored
+
+
+class BuiltAndQueued(Reference):
+    """Divides in its write, and says that it will."""
+
+    def store(self, text: str, scope: Scope) -> Stored:
+        stored = super().store(text, scope)
+        self.settle()
+        return stored
+
+
+class IgnoresRawSQL(Reference):
+    """Its `execute` reads, and writes nothing."""
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[list[Any]]:
+        return super().execute(sql, parameters) if sql.startswith(("SELECT", "PRAGMA")) else []
+
+
+@pytest.mark.parametrize("law_id", ["2", "5", "6", "fits", "status", "interleavings", "tampered-parent", "bad-row"])
+def test_raw_sql_that_writes_nothing_proves_nothing(law_id: str) -> None:
+    """A law that writes past the subject does not hold where nothing was written: the claim is told to be false."""
+    found = result(IgnoresRawSQL, law_id)
+    assert (found.status, found.error) == ("violated", False), found
+    if law_id != "bad-row":
+        assert "by execute" in (found.reason or "") or "behind the triggers: 0" in (found.reason or "")
+
+
+def test_node_rows_that_nobody_edited_prove_nothing() -> None:
+    """DESIGN.md, principle 4: what a law is about must have happened."""
+    found = result(IgnoresRawSQL, "tampered-nodes")
+    assert found.status == "violated"
+    assert "node rows edited: 0 in" in (found.reason or "")
 
 
 @pytest.mark.parametrize(
     ("subject", "law_id", "title"),
     [
+        (QueuesWhatIsBuilt, "status", "a text written again whose nodes are there queues nothing"),
+        (ForgetsUnbuilt, "status", "a text written again has nodes in the end, or health names it"),
+        (PromisesUnbuilt, "status", "what an update says is queued is built"),
+        (BuiltAndQueued, "status", "nothing was left to build, and the write says queued"),
         (StoresTheHead, "whole", "the stored text is the text that was given"),
         (IgnoresUpdates, "whole", "the stored text is the text that was given"),
         (IgnoresUpdates, "6", "an updated record holds its new text"),
@@ -78,6 +147,53 @@ class NodesWithoutVectors(Reference):
 def test_nodes_without_vectors_are_not_called_stale() -> None:
     """What was never embedded cannot be told by what was sent to be embedded."""
     assert result(NodesWithoutVectors, "6").status == "holds"
+
+
+class Embeds(Reference):
+    """Embeds something else than a text, and counts the text itself."""
+
+    def posted(self, text: str) -> str:
+        raise NotImplementedError
+
+    def open(self, directory: str, embedding_url: str) -> None:
+        super().open(directory, embedding_url)
+        client, embed = self._client, self._client.embed
+
+        def embed_posted(texts: Sequence[str]) -> Embedded:
+            return Embedded(embed([self.posted(text) for text in texts]).vectors, client.measure(texts))
+
+        client.embed = embed_posted  # type: ignore[method-assign]
+
+
+class Prompted(Embeds):
+    """Puts a prompt before whatever it embeds, as its model wants."""
+
+    def posted(self, text: str) -> str:
+        return f"passage: {text}"
+
+
+@pytest.mark.parametrize("law_id", ["6", "model", "tampered-parent"])
+def test_a_prompt_before_a_span_is_allowed(law_id: str) -> None:
+    """docs/subjects.md: the text of every node is posted with the prompt prefix before it that the model wants."""
+    found = result(Prompted, law_id)
+    assert found.status == "holds", found
+
+
+class EmbedsTheHead(Embeds):
+    """Embeds the first eight characters of a text."""
+
+    def posted(self, text: str) -> str:
+        return text[:8]
+
+
+def test_a_stale_node_is_told_with_what_was_posted_for_it() -> None:
+    """The box shows the span and what was sent in its place."""
+    found = result(EmbedsTheHead, "6")
+    assert found.counterexample is not None, found
+    assert "a node of another text" in found.counterexample["title"]
+    span, posted = found.counterexample["span"], found.counterexample["posted for it"]
+    assert span.startswith(posted[:-1])
+    assert len(posted) < len(span)
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,15 @@ from typing import ClassVar, NoReturn
 
 import pytest
 
+from overflow.contract import signals
 from overflow.contract.evidence import PROFILES
 from overflow.contract.laws import all_laws
 from overflow.contract.runner import Runner
-from overflow.contract.signals import OverdueError, call_within
+from overflow.contract.signals import OverdueError, call_within, interruptions
 from overflow.contract.stdio import StdioSubject, command_maker
+from overflow.contract.steps import Steps
 from overflow.contract.subject import Hit, Scope, Stored
-from overflow.contract.watched import started
+from overflow.contract.watched import Watched, started
 from overflow.embedding.wordllama import wordllama_vectors
 from overflow.errors import UnavailableError
 from overflow.subjects.reference import Reference
@@ -181,6 +183,41 @@ def test_interrupted_run_says_what_was_running(kind: type[Interrupting]) -> None
     ):
         runner.check(LAWS["3"], QUICK, 0)
     assert signal.getsignal(kind.number) is before
+
+
+def test_a_signal_that_was_lost_ends_the_run_at_its_next_example(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exception that is raised inside a finalizer or a callback is dropped: only the count tells of the signal."""
+    asked: list[int] = []
+
+    def example() -> None:
+        asked.append(1)
+        monkeypatch.setattr(signals, "_interruptions", interruptions() + 1)
+
+    with pytest.raises(KeyboardInterrupt), Runner(Reference, wordllama_vectors, on_example=example) as runner:
+        runner.check(LAWS["3"], QUICK, 0)
+    assert len(asked) == 1
+
+
+def test_a_signal_that_was_lost_ends_the_next_call_and_lets_it_close(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Within an example it is the subject's next call that ends, before it begins; what was opened is still closed."""
+    called: list[str] = []
+
+    class Called:
+        def settle(self) -> None:
+            called.append("settle")
+
+        def close(self) -> None:
+            called.append("close")
+
+    with Runner(Reference, wordllama_vectors):
+        watched = Watched(Called(), {"settle"}, Steps(), "a", 60.0)  # type: ignore[arg-type]
+        monkeypatch.setattr(signals, "_interruptions", interruptions() + 1)
+        with pytest.raises(KeyboardInterrupt):
+            watched.settle()
+        watched.close()
+    assert called == ["close"]
 
 
 @pytest.mark.usefixtures("heard")

@@ -29,7 +29,8 @@ def status_accurate(world: World) -> None:
     """A write answers `queued` exactly when the record runs past the window, the queue is on and tokens are known.
 
     A store that divides as it writes queues nothing, and must not say that it does. What changed, also by raw SQL, is
-    queued anew.
+    queued anew. A text written again queues nothing where its nodes are there; where none could be built so far, they
+    are in the end, or health names the record.
     """
     subject = world.open("on")
     stored = world.fill(subject)
@@ -43,13 +44,21 @@ def status_accurate(world: World) -> None:
         expected = "queued" if long and waits else None
         context = {"record": each.ref, "text": repr(text), "window": world.scenario.window.name}
         title = "a write says queued exactly when its record runs past the window"
+        if long and not waits:
+            title = "nothing was left to build, and the write says queued"
         expect(each.nodes == expected, "status", title, expected=expected, got=each.nodes, **context)
     world.settle(subject)
     check_built(world, subject, refs_of(stored), "status", "every queued build")
+    for each in stored:
+        nodes = world.nodes(subject, each.ref)
+        if nodes and world.can_update(each.ref):
+            answer = subject.update(each.ref, stored_text(subject, each.ref, "status"))
+            title = "a text written again whose nodes are there queues nothing"
+            expect(answer.nodes is None, "status", title, expected=None, got=answer.nodes, record=each.ref)
     by_sql = world.scenario.seed % 2 == 0 and world.can_write_sql()
     for each, text in zip(stored, world.scenario.texts, strict=False):
         if waits and by_sql:
-            set_text(subject, each.ref, text)
+            set_text(subject, each.ref, text, "status")
         elif waits and world.can_update(each.ref) and subject.text(each.ref) != text:
             answer = subject.update(each.ref, text)
             expected = "queued" if world.scenario.runs_past(text) else None
@@ -61,17 +70,43 @@ def status_accurate(world: World) -> None:
         check_built(world, subject, refs_of(stored), "status", "changes of the texts, and draining the queue")
 
     off = world.open("off", queue=False)
-    for each in world.fill(off):
+    unbuilt = world.fill(off)
+    for each in unbuilt:
         title = "nothing is queued while the queue is off"
         expect(each.nodes is None, "status", title, expected=None, got=each.nodes, record=each.ref)
         world.settle(off)
         got = off.nodes(each.ref)
         expect(not got, "status", "nothing is built while the queue is off", expected=[], got=got, record=each.ref)
 
+    off.configure(queue=True)
+    _check_rewritten(world, off, refs_of(unbuilt), "storing with the queue off")
+
     with world.tokens_unknown(TOKENS_UNKNOWN[world.scenario.seed % 2]):
-        for each in world.fill(subject):
+        unknown = world.fill(subject)
+        for each in unknown:
             title = "nothing is queued while tokens are unknown"
             expect(each.nodes is None, "status", title, expected=None, got=each.nodes, record=each.ref)
+    _check_rewritten(world, subject, refs_of(unknown), "storing with tokens unknown")
+
+
+def _check_rewritten(world: World, subject: Subject, refs: list[Ref], after: str) -> None:
+    """What the update of a record to its own text says of nodes that could not be built so far comes true."""
+    texts = {ref: stored_text(subject, ref, "status") for ref in refs if world.can_update(ref)}
+    said = {ref: subject.update(ref, text).nodes for ref, text in texts.items()}
+    world.settle(subject)
+    named = subject.health().named_for_nodes() if said and world.offers("health") else None
+    for ref, nodes in said.items():
+        text = texts[ref]
+        context = {"record": ref, "after": after, "text": repr(text), "window": world.scenario.window.name}
+        if not world.scenario.runs_past(text):
+            title = "a text written again that fits queues nothing"
+            expect(nodes is None, "status", title, expected=None, got=nodes, **context)
+        elif world.scenario.divides(text) and not world.nodes(subject, ref):
+            title = "what an update says is queued is built"
+            expect(nodes is None, "status", title, expected="nodes", got=[], **context)
+            title = "a text written again has nodes in the end, or health names it"
+            got = sorted(named or ())
+            expect(named is None or ref in named, "status", title, expected=f"{ref} named", got=got, **context)
 
 
 @law(

@@ -61,6 +61,10 @@ def check_fresh(world: World, subject: Subject, ref: Ref, mark: int, law_id: str
         for n in nodes
         if n.embedding is not None and not was_embedded(text[n.start : n.end], text, embedded)
     ]
+    if stale:
+        span = text[slice(*stale[0])]
+        related = sorted((each for each in embedded if each and (each in span or span in each)), key=len)
+        context |= {"span": repr(span), "posted for it": repr(related[-1]) if related else "nothing like it"}
     title = "a node of another text than the one stored: its span was never sent to be embedded"
     expect(not stale, law_id, title, expected="no node of the old text", got=stale, text=repr(text), **context)
 
@@ -117,10 +121,29 @@ def check_quote(subject: Subject, quote: Quote, law_id: str, after: str, *, from
         expect(got == (0, None), law_id, title, expected=(0, None), got=got, **context)
 
 
-def set_text(subject: Subject, ref: Ref, text: str) -> None:
+def set_text(subject: Subject, ref: Ref, text: str, law_id: str) -> None:
     """Change a record's text by raw SQL, past the subject, where the tables are those of section 1."""
     table, column = TABLES[ref.kind]
     subject.execute(f"UPDATE {table} SET {column} = ? WHERE id = ?", (text, ref.id))
+    got = subject.text(ref)
+    title = "a text set by execute is stored, as design_schema claims"
+    expect(got == text, law_id, title, expected=repr(text), got=repr(got), record=ref)
+
+
+def delete_by_sql(subject: Subject, ref: Ref, law_id: str) -> None:
+    """Delete a record by raw SQL, where the tables are those of section 1."""
+    subject.execute(f"DELETE FROM {TABLES[ref.kind][0]} WHERE id = ?", (ref.id,))
+    got = subject.text(ref)
+    title = "a record deleted by execute is gone, as design_schema claims"
+    expect(got is None, law_id, title, expected=None, got=repr(got), record=ref)
+
+
+def delete_nodes_by_sql(subject: Subject, law_id: str) -> None:
+    """Delete every node row by raw SQL, where the tables are those of section 1."""
+    subject.execute("DELETE FROM record_nodes")
+    left = subject.execute("SELECT parent_kind, parent_id, node_index FROM record_nodes")
+    title = "node rows deleted by execute are gone, as design_schema claims"
+    expect(not left, law_id, title, expected=[], got=left)
 
 
 def repair_all(subject: Subject) -> int:

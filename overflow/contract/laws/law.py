@@ -1,8 +1,7 @@
 """A law: one named property of a subject, with the sentence of the design that demands it.
 
 A law's check drives a world and raises Violation. What a subject raises is its crash and no violation, save where a law
-promises an answer (`facts.check_answers`). `share` is the part of a
-profile's examples that an expensive law runs.
+promises an answer (`facts.check_answers`).
 """
 
 from collections.abc import Callable
@@ -26,7 +25,7 @@ class Law:
 
     `requires` are capabilities and claims; `evidence` are counters of the world that must not stay at zero over a whole
     run. `occasion` is a counter too, of how often the subject did what the law is about: where it stays at zero,
-    although enough divided, the law was not asked.
+    although enough divided, the law was not asked. `share` is the part of a profile's examples that the law runs.
     """
 
     id: str
@@ -47,7 +46,7 @@ class Law:
         return self.id.isdigit()
 
 
-#: Every law of the contract by its id, invariants first, in the order they are reported.
+#: Every law of the contract by its id.
 LAWS: dict[str, Law] = {}
 
 

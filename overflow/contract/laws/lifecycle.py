@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from overflow.contract.laws.facts import (
-    TABLES,
     check_answers,
     check_fresh,
+    delete_by_sql,
     left_to_settle,
     refs_of,
     set_text,
@@ -69,7 +69,7 @@ def _change(world: World, subject: Subject, ref: Ref, text: str, rng: random.Ran
         left = subject.text(ref)
         expect(left is None, "6", "a deleted record is gone", expected=None, got=repr(left), record=ref)
     elif way == "SQL delete":
-        subject.execute(f"DELETE FROM {TABLES[ref.kind][0]} WHERE id = ?", (ref.id,))
+        delete_by_sql(subject, ref, "6")
     else:
         if way == "SQL update of one character":
             at = rng.randrange(len(old))
@@ -82,7 +82,7 @@ def _change(world: World, subject: Subject, ref: Ref, text: str, rng: random.Ran
             got = subject.text(ref)
             expect(got == text, "6", title, expected=repr(text), got=repr(got), record=ref)
         else:
-            set_text(subject, ref, text)
+            set_text(subject, ref, text, "6")
     return way
 
 

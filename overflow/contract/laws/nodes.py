@@ -1,6 +1,13 @@
 """Invariants 2 to 5 and section 2's rule: what a node set is, and that making one touches nothing else."""
 
-from overflow.contract.laws.facts import check_partition, refs_of, repair_all, set_text, stored_text
+from overflow.contract.laws.facts import (
+    check_partition,
+    delete_nodes_by_sql,
+    refs_of,
+    repair_all,
+    set_text,
+    stored_text,
+)
 from overflow.contract.laws.law import expect, law
 from overflow.contract.strategies import contrary_windows, local_windows, scenarios
 from overflow.contract.subject import Ref, Subject
@@ -31,7 +38,7 @@ def records_unmodified(world: World) -> None:
     unmodified("building nodes")
     if not (world.can_write_sql() and world.offers("repair")):
         return
-    subject.execute("DELETE FROM record_nodes")
+    delete_nodes_by_sql(subject, "2")
     unmodified("deleting nodes")
     repair_all(subject)
     unmodified("rebuilding nodes")
@@ -121,15 +128,15 @@ def division_deterministic(world: World) -> None:
     if not (world.can_write_sql() and world.offers("repair")):
         return
     before = {ref: _division(world, first, ref) for ref in refs}
-    first.execute("DELETE FROM record_nodes")
+    delete_nodes_by_sql(first, "5")
     repair_all(first)
     texts = {ref: stored_text(first, ref, "5") for ref in refs}
     title = "the same text divides into the same nodes when they are rebuilt"
     for ref, text in texts.items():
         _same_division(world, text, before[ref], _division(world, first, ref), title)
     for ref, text in texts.items():
-        set_text(first, ref, next(other for other in (*world.scenario.texts, text + "x") if other != text))
-        set_text(first, ref, text)
+        set_text(first, ref, next(other for other in (*world.scenario.texts, text + "x") if other != text), "5")
+        set_text(first, ref, text, "5")
     world.settle(first)
     repair_all(first)
     title = "the same text divides into the same nodes when it is set again by SQL"
@@ -184,7 +191,7 @@ def fitting_records_have_no_nodes(world: World) -> None:
     for text in world.scenario.texts:
         fitting = text[: world.scenario.report(text).window_end_char] or text
         for ref in refs:
-            set_text(subject, ref, fitting)
+            set_text(subject, ref, fitting, "fits")
         _fitting_have_none(world, subject, refs, title)
 
 

@@ -74,7 +74,8 @@ def _kept(world: World, subject: Subject, ref: Ref) -> tuple[str, str, list[str]
 @st.composite
 def _at_the_limit(draw: st.DrawFn) -> Scenario:
     size = draw(st.integers(800, 3_000))
-    window = draw(st.sampled_from((SyntheticWindow("chars", 2 * size), SyntheticWindow("words", size // 4))))
+    # Not by words: a Japanese or Chinese text is a single one, and would not run past its window.
+    window = SyntheticWindow(draw(st.sampled_from(("chars", "visible"))), 2 * size)
     records = tuple(Record(draw(limit_texts()), kind) for kind in draw(st.sampled_from((("mem",), ("mem", "ep")))))
     return Scenario(window, records, queries_of([r.text for r in records]), ("x", "y"))
 

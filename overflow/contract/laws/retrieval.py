@@ -15,7 +15,6 @@ from overflow.contract.laws.law import expect, law
 from overflow.contract.scenario import Scenario
 from overflow.contract.strategies import scenarios
 from overflow.contract.subject import Hit, Item, Ref, Scope, Subject
-from overflow.contract.violation import Violation
 from overflow.contract.world import World
 
 _LIMITS = (1, 3, 10)
@@ -71,7 +70,7 @@ def _compare(world: World, rng: random.Random, refs: list[Ref], left: Subject, r
             if got != expected:
                 nodes = {f"{ref.kind} {ref.id}": [(n.start, n.end) for n in left.nodes(ref)] for ref in refs}
                 context = {"query": repr(query), "scope": scope, "limit": limit, "after": after, "nodes": nodes}
-                raise Violation("1", title, expected, got, context)
+                expect(False, "1", title, expected=expected, got=got, **context)
 
 
 def _ranking(hits: list[Hit] | list[Item]) -> list[tuple[str, int, float]]:

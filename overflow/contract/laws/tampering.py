@@ -7,7 +7,17 @@ and nothing happens to any other record.
 import random
 from collections.abc import Callable
 
-from overflow.contract.laws.facts import TABLES, check_built, check_fresh, refs_of, repair_all, set_text, stored_text
+from overflow.contract.laws.facts import (
+    TABLES,
+    check_built,
+    check_fresh,
+    delete_by_sql,
+    refs_of,
+    repair_all,
+    set_text,
+    stored_text,
+    was_embedded,
+)
 from overflow.contract.laws.law import expect, law
 from overflow.contract.subject import Node, Ref, Subject
 from overflow.contract.world import World
@@ -20,6 +30,7 @@ _RAW = "store nodes text refs execute design_schema health repair"
     "a parent changed behind the triggers is found",
     source="Overflow Tree, section 4",
     requires=_RAW,
+    evidence=("parents changed behind the triggers",),
 )
 def tampered_parent(world: World) -> None:
     """REPLACE INTO, UPDATE OR REPLACE, a changed id, a change or a delete without triggers: gone at once, or named.
@@ -36,11 +47,17 @@ def tampered_parent(world: World) -> None:
         return
     victim = rng.choice(divided)
     mark = world.mark()
+    old = stored_text(subject, victim, "tampered-parent")
     how, now = rng.choice(_PARENT_TAMPERINGS)(subject, victim, rng, refs)
+    world.evidence["parents changed behind the triggers"] += subject.text(victim) != old
     survivors = [ref for ref in subject.refs() if ref != now]
     text = subject.text(now)
     embedded = world.embedded_since(mark)
-    stale = [n for n in subject.nodes(now) if text is None or text[n.start : n.end] not in embedded]
+    stale = [
+        n
+        for n in subject.nodes(now)
+        if text is None or (n.embedding is not None and not was_embedded(text[n.start : n.end], text, embedded))
+    ]
     orphans = [] if now == victim or subject.text(victim) is not None else subject.nodes(victim)
     if stale or orphans:
         named = subject.health().named_for_nodes()
@@ -61,7 +78,7 @@ def tampered_parent(world: World) -> None:
             expect(got_nodes == before[ref], "tampered-parent", title, expected=before[ref], got=got_nodes, after=how)
     if text is not None:
         mark = world.mark()
-        set_text(subject, now, _other_text(subject, now, rng))
+        set_text(subject, now, _other_text(subject, now, rng), "tampered-parent")
         check_fresh(world, subject, now, mark, "tampered-parent", f"{how}, repair, and a change by SQL")
 
 
@@ -112,13 +129,13 @@ def _update_or_replace(subject: Subject, ref: Ref, rng: random.Random, refs: lis
 def _without_triggers(subject: Subject, ref: Ref, rng: random.Random, _: list[Ref]) -> tuple[str, Ref]:
     text = _other_text(subject, ref, rng)
     _drop_triggers(subject)
-    set_text(subject, ref, text)
+    set_text(subject, ref, text, "tampered-parent")
     return "a change of the same length while the triggers were missing", ref
 
 
 def _deleted_without_triggers(subject: Subject, ref: Ref, _rng: random.Random, _: list[Ref]) -> tuple[str, Ref]:
     _drop_triggers(subject)
-    subject.execute(f"DELETE FROM {TABLES[ref.kind][0]} WHERE id = ?", (ref.id,))
+    delete_by_sql(subject, ref, "tampered-parent")
     return "a delete while the triggers were missing", ref
 
 
@@ -144,6 +161,7 @@ _PARENT_TAMPERINGS: tuple[Tampering, ...] = (
     "a node table edited by hand is found and mended",
     source="Overflow Tree, section 3",
     requires=_RAW,
+    evidence=("node rows edited",),
 )
 def tampered_nodes(world: World) -> None:
     """A node row missing, moved, or changed in any column: health names the record, and repair makes the set whole."""
@@ -157,11 +175,10 @@ def tampered_nodes(world: World) -> None:
     if not divided:
         return
     victim = rng.choice(divided)
-    node = rng.choice(before[victim])
-    how, sql = rng.choice(_NODE_EDITS)
-    subject.execute(sql, (victim.kind, victim.id, node.index))
-    if subject.nodes(victim) == before[victim]:
+    how = _edit(subject, victim, before[victim], rng)
+    if how is None:
         return
+    world.evidence["node rows edited"] += 1
     named = subject.health().named_for_nodes()
     title = "health names a record whose node rows were edited"
     expect(victim in named, "tampered-nodes", title, expected=victim, got=sorted(named), after=how)
@@ -171,6 +188,16 @@ def tampered_nodes(world: World) -> None:
         expected = _comparable(before[ref])
         title = "repair makes an edited node set whole again and touches no other"
         expect(got == expected, "tampered-nodes", title, expected=expected, got=got, record=ref, after=how)
+
+
+def _edit(subject: Subject, victim: Ref, before: list[Node], rng: random.Random) -> str | None:
+    """Edit one of a record's node rows; says how, or None when no edit showed. Without vectors some change nothing."""
+    node = rng.choice(before)
+    for how, sql in rng.sample(_NODE_EDITS, len(_NODE_EDITS)):
+        subject.execute(sql, (victim.kind, victim.id, node.index))
+        if subject.nodes(victim) != before:
+            return how
+    return None
 
 
 _WHERE = " WHERE parent_kind = ? AND parent_id = ? AND node_index = ?"

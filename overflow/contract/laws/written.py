@@ -7,7 +7,7 @@ everything that was said to be stored is. It decides nothing of when what happen
 from collections.abc import Callable
 from typing import Any
 
-from overflow.contract.laws.facts import TABLES, check_partition, set_text, was_embedded
+from overflow.contract.laws.facts import check_partition, delete_by_sql, set_text, was_embedded
 from overflow.contract.laws.law import expect
 from overflow.contract.scenario import Record
 from overflow.contract.subject import Ref, Subject
@@ -119,14 +119,14 @@ class Written:
             return
         mark = self._world.mark()
         if self._world.can_write_sql() and (by_sql or not self._world.can_update(ref)):
-            set_text(subject, ref, new)
+            set_text(subject, ref, new, self._law)
         elif not self._world.can_update(ref) or not self._accepted(ref, lambda: subject.update(ref, new)):
             return
         self._texts[ref], self._since[ref] = new, mark
 
     def _delete(self, subject: Subject, ref: Ref, *, by_sql: bool) -> None:
         if by_sql and self._world.can_write_sql():
-            subject.execute(f"DELETE FROM {TABLES[ref.kind][0]} WHERE id = ?", (ref.id,))
+            delete_by_sql(subject, ref, self._law)
         elif not self._accepted(ref, lambda: subject.delete(ref)):
             return
         del self._texts[ref]
