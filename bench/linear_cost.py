@@ -8,6 +8,8 @@ import argparse
 import base64
 import json
 import math
+import os
+import pydoc_data.topics
 import random
 import tempfile
 import time
@@ -35,6 +37,8 @@ from overflow.tokens.wordllama import WordllamaWindow
 RECORD = 16_000
 BACKLOG = 50
 SHORT, LONG = 10_000, 1_000_000
+#: The folder of real texts, by default beside a checkout.
+CORPORA = Path(os.environ.get("OVERFLOW_CORPORA", Path(__file__).parents[2] / "shared" / "corpora"))
 HOSTILE = (10_000, 40_000, 160_000)
 
 _SUBJECTS = [
@@ -142,6 +146,30 @@ def one_record(name: str, text: str, window: TokenWindow) -> list[Figure]:
     ]
 
 
+def documents() -> dict[str, str]:
+    """Whole documents as one line, commands and tables in it, by language; other than English where corpora are there.
+
+    They are none of the prose that the aims are for: what a stretch of them counts says less of the next one.
+    """
+    found = {"English": " ".join(pydoc_data.topics.topics.values())}
+    for language, name in (("Japanese", "ja_book"), ("Chinese", "zh_book")):
+        path = CORPORA / f"{name}.jsonl"
+        if path.is_file():
+            found[language] = " ".join(json.loads(line)["text"] for line in path.read_bytes().splitlines())
+    return {language: " ".join(text.split())[:RECORD] for language, text in found.items()}
+
+
+def whole_documents(window: TokenWindow) -> list[Figure]:
+    """What is posted for each of those; without an aim."""
+    found = []
+    for language, text in documents().items():
+        (division,), posted = over_http(window, [text])
+        nodes = len(division.spans)
+        name = f"{language}, a whole document, {window.name}: characters posted per character, {nodes} nodes"
+        found.append(Figure(name, posted.characters / len(text), None))
+    return found
+
+
 def in_store(name: str, text: str, window: TokenWindow) -> list[Figure]:
     """What the store's own build of a queued record posts to /count_tokens; a span's count comes from /embed."""
     script = Script(window, model=lambda texts: np.ones((len(texts), 1), np.float32))
@@ -226,6 +254,7 @@ def figures() -> list[Figure]:
     for window in (e5, wordllama):
         found += one_record(f"English, {window.name}", record, window)
         found += one_record(f"Japanese, {window.name}", kana, window)
+        found += whole_documents(window)
     found += in_store("English, e5", record, e5)
     found += in_store("Japanese, e5", kana, e5)
     found += backlog("English, e5", english(BACKLOG * RECORD), e5)
@@ -234,8 +263,9 @@ def figures() -> list[Figure]:
     found += speed("Japanese, e5", japanese(LONG), e5)
     # Windows of one letter close elsewhere when more of it follows, so that the whole rest is measured for each node.
     found += unbroken(e5, dear=("a", "="))
-    for window in (wordllama, SyntheticWindow("chars", 100), SyntheticWindow("words", 40)):
-        found += unbroken(window)
+    others: list[TokenWindow] = [wordllama, SyntheticWindow("chars", 100), SyntheticWindow("words", 40)]
+    for other in others:
+        found += unbroken(other)
     return found
 
 

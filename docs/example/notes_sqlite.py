@@ -148,8 +148,8 @@ class Notes:
         answer = self._server.post("/count_tokens", json={"texts": [text]})
         if answer.status_code == 404:  # an older server: it does not know
             return None
-        (report,) = answer.raise_for_status().json()["token_info"] or [None]
-        return report
+        reports: list[Report] | None = answer.raise_for_status().json()["token_info"]
+        return reports[0] if reports else None
 
     def _embed(self, texts: list[str]) -> list["array[float]"]:
         vectors: list[array[float]] = []

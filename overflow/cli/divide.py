@@ -61,7 +61,7 @@ def divide(paths: Sequence[str], spec: str, name: str, json_path: str | None) ->
 
     A .jsonl file has a record a line, an object with a field `text`, and so has stdin when it begins with such a line;
     anything else is one record. Offsets are code points, ends exclusive. A record that cannot be divided stops no
-    other.
+    other. A server is believed to count a beginning alike whatever follows; if not, cuts depend on the other records.
     """
     from overflow.cli.outcomes import Told, exit_code, row
     from overflow.contract.signals import terminated_as_interrupted

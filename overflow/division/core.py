@@ -1,7 +1,9 @@
 """The division of one record as a generator: it yields texts to measure, receives their reports, returns the division.
 
 It does no input or output, so one implementation serves the local, HTTP, async and batched drivers and the store. Where
-it cuts depends on the text, the tokenizer and the window alone. Overflow Tree, section 2; DESIGN.md, principle 1.
+it cuts depends on the text, the tokenizer and the window alone, if the tokenizer is one that bounded prefixes tell
+about, as `prefix_safe` says: where it is said of one that counts a text by the whole of it (`halves`), the texts divided
+before may move a cut, and no node runs past its window all the same. Overflow Tree, section 2; DESIGN.md, principle 1.
 """
 
 from collections.abc import Generator, Sequence
@@ -44,7 +46,8 @@ Steps = Generator[Ask, Sequence[TokenReport | None], T]
 def division(text: str, *, prefix_safe: bool, density: Density | None = None) -> Steps[Division]:
     """Divide `text`; `prefix_safe` is that of the TokenWindow whose reports are sent.
 
-    `density` is that of an earlier division; it saves a sample and changes no cut. The generator raises InputError for
+    `density` is that of an earlier division; it saves a sample and changes no cut of a tokenizer that is prefix-safe.
+    The generator raises InputError for
     a lone surrogate, TokensUnknownError, WindowTooSmallError, and UnavailableError for reports that cannot be true.
     Source: Overflow Tree, section 2.
     """

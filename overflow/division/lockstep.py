@@ -60,7 +60,7 @@ class Lockstep:
             self._send(running, reports[taken : taken + size])
             taken += size
 
-    def refused(self, error: InputError | UnavailableError) -> None:
+    def refused(self, error: InputError) -> None:
         """Take that the round could not be measured because of a text in it: each record's texts go alone next.
 
         A round of one record ends that record with `error`.

@@ -17,7 +17,6 @@ from typing import Any, Self
 
 from overflow.embedding.answers import answer, parsed, texts_of
 from overflow.embedding.script import Reply, Request, Script
-from overflow.errors import InputError
 
 #: A body above this many bytes is not even read; the connection is closed instead.
 _READ_LIMIT = 64 * 1024 * 1024
@@ -25,23 +24,21 @@ _READ_LIMIT = 64 * 1024 * 1024
 
 @dataclass(slots=True)
 class PathCount:
-    """What was posted to one path: requests, texts, characters (code points) of the texts, bytes of the bodies."""
+    """What was posted to one path: requests, texts, characters (code points) of the texts."""
 
     requests: int = 0
     texts: int = 0
     characters: int = 0
-    body_bytes: int = 0
 
 
 class ScriptedServer:
-    """A context manager that serves `script` at `url` until its end; `port` 0 takes a free one. Enter each one made.
+    """A context manager that serves `script` at `url`, on a free port, until its end. Enter each one made.
 
     With `keep_requests` every request is kept in `requests()` until `reset()`; counts are kept always. An error that is
-    none of the contract's (in a hook, a model) closes its connection and is raised again at the end. Raises InputError
-    for a port that is taken or is none.
+    none of the contract's (in a hook, a model) closes its connection and is raised again at the end.
     """
 
-    def __init__(self, script: Script, *, port: int = 0, keep_requests: bool = True) -> None:
+    def __init__(self, script: Script, *, keep_requests: bool = True) -> None:
         self.script = script
         self._keep = keep_requests
         self._lock = threading.Lock()
@@ -50,12 +47,7 @@ class ScriptedServer:
         self._errors: list[BaseException] = []
         self._handlers: set[_Handler] = set()
         self._closing = threading.Event()
-        if not 0 <= port <= 65535:
-            raise InputError(f"there is no port {port}; choose one from 0 (any free one) to 65535")
-        try:
-            self._http = _Listener(("127.0.0.1", port), _Handler)
-        except OSError as error:
-            raise InputError(f"cannot listen on 127.0.0.1:{port} ({error.strerror}); choose another port") from error
+        self._http = _Listener(("127.0.0.1", 0), _Handler)
         self._http.scripted = self
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}"
         # The poll is how soon the end is noticed; half a second, the default, would be paid by every test.
@@ -65,8 +57,7 @@ class ScriptedServer:
         """A copy of the counts by path."""
         with self._lock:
             return {
-                path: PathCount(count.requests, count.texts, count.characters, count.body_bytes)
-                for path, count in self._counts.items()
+                path: PathCount(count.requests, count.texts, count.characters) for path, count in self._counts.items()
             }
 
     def requests(self) -> list[Request]:
@@ -127,7 +118,6 @@ class ScriptedServer:
             count.requests += 1
             count.texts += len(request.texts)
             count.characters += sum(map(len, request.texts))
-            count.body_bytes += len(request.body)
             if self._keep:
                 self._requests.append(request)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from overflow.errors import InputError
-from overflow.tokens.regular_file import read_regular
+from overflow.regular_file import read_regular
 
 SUFFIXES = (".txt", ".md", ".jsonl")
 

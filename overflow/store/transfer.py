@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from overflow.errors import InputError
+from overflow.regular_file import read_regular
 from overflow.store.database import Database
 from overflow.store.errors import StoreInputError
 from overflow.store.records import Kind, Scope, accepted, is_time
-from overflow.tokens.regular_file import read_regular
 from overflow.whole_file import whole_file
 
 _RECORDS = (

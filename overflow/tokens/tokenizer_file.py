@@ -14,8 +14,8 @@ from tokenizers import Encoding, Tokenizer
 from tokenizers.models import BPE
 
 from overflow.errors import InputError
+from overflow.regular_file import read_regular
 from overflow.tokens.binding import told, unheard
-from overflow.tokens.regular_file import read_regular
 from overflow.tokens.report import TokenReport
 from overflow.tokens.separation import separates_words
 from overflow.tokens.unicode_text import require_unicode
