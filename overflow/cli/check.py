@@ -96,7 +96,7 @@ _clock = time.perf_counter
     default="wordllama",
     show_default=True,
     metavar="SPEC",
-    help="What embeds the corpus: e5, wordllama, or wordllama@N with a window of N tokens.",
+    help="What embeds the corpus: e5, wordllama, wordllama@N for N tokens, or an embedding server's http://…",
 )
 @click.option(
     "--timeout",
