@@ -1,5 +1,5 @@
-"""What the tests of several parts share: the corpora in three languages, where they are at hand, and a small WordPiece
-`tokenizer.json`, trained from the standard library's documentation, so that no vocabulary is committed.
+"""What the tests of several parts share: the corpora in three languages, where they are at hand, the standard library's
+documentation topics, and a small WordPiece `tokenizer.json` trained from those, so that no vocabulary is committed.
 
 It knows no part of the package. DESIGN.md, "Layout": `props/`.
 """
@@ -32,14 +32,23 @@ def corpora() -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def wordpiece_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """BERT-like, with 2 special tokens a text; the file itself truncates to 64 tokens and pads every batch."""
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+def topics() -> list[str]:
+    """The standard library's documentation topics, English of 1 to 60 thousand characters, shortest first."""
+    return sorted(pydoc_data.topics.topics.values(), key=len)
+
+
+@pytest.fixture(scope="session")
+def wordpiece_file(topics: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """BERT-like: 2 special tokens a text, words of over 100 letters unknown.
+
+    The file itself truncates to 64 tokens and pads every batch.
+    """
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]", max_input_chars_per_word=100))
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
     trainer = trainers.WordPieceTrainer(vocab_size=1500, special_tokens=special, show_progress=False)
-    tokenizer.train_from_iterator(pydoc_data.topics.topics.values(), trainer)
+    tokenizer.train_from_iterator(topics, trainer)
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         special_tokens=[(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")],

@@ -1,9 +1,9 @@
 """The division of one record as a generator: it yields texts to measure, receives their reports, returns the division.
 
 It does no input or output, so one implementation serves the local, HTTP, async and batched drivers and the store. Where
-it cuts depends on the text, the tokenizer and the window alone, if the tokenizer is one that bounded prefixes tell
-about, as `prefix_safe` says: where it is said of one that counts a text by the whole of it (`halves`), the texts divided
-before may move a cut, and no node runs past its window all the same. Overflow Tree, section 2; DESIGN.md, principle 1.
+it cuts depends on the text, the tokenizer and the window alone, where `prefix_safe` is true of the tokenizer. Where it
+is wrongly said of one that counts a text by the whole of it, such as `halves`, the texts divided before may move a cut;
+no node runs past its window all the same. Overflow Tree, section 2; DESIGN.md, principle 1.
 """
 
 from collections.abc import Generator, Sequence

@@ -67,7 +67,7 @@ def write(database: Database, prepared: Prepared, model: Model) -> bool:
 
     Call it inside a transaction.
     """
-    if text_of(database, prepared.ref) != prepared.text or model.last_name() != prepared.model:
+    if text_of(database, prepared.ref) != prepared.text or not model.is_still(prepared.model):
         return False
     node_set.replace(database, prepared.ref, prepared.text, prepared.rows)
     return True

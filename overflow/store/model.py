@@ -94,6 +94,10 @@ class Model:
         with self._lock:
             return self._name
 
+    def is_still(self, name: str) -> bool:
+        """Whether `name` is the identity as last learnt; asks nobody."""
+        return self.last_name() == name
+
     def shape(self) -> Shape:
         """The shape as it is now, asked with one text; None of it is known when the server is away."""
         (answer,) = self.embed_each([_PROBE])

@@ -34,8 +34,8 @@ class HttpWindow(BehindServer):
     """A TokenWindow behind one server; close it, or use it as a context manager.
 
     That it is prefix-safe is believed, because no server says it and to measure every rest would cost the square of a
-    record's length. It is true of the tokenizers of models in use. Of a server whose count of a beginning depends on all
-    that follows, the cuts depend on how much was measured, and so on the records divided in its company; each node fits.
+    record's length. Where it is not true, as a beginning counts otherwise when more follows, a cut depends on how
+    much was measured, and so on the records divided in its company. Each node fits all the same.
     """
 
     prefix_safe = True

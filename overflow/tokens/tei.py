@@ -38,7 +38,8 @@ class _Facts:
 class TeiWindow(BehindServer):
     """A TokenWindow behind one server; close it, or use it as a context manager.
 
-    The server is asked for its window once, at the first measuring. That it is prefix-safe is a belief, as HttpWindow's.
+    The server is asked for its window once, at the first measuring. That it is prefix-safe is believed, as of
+    HttpWindow.
     """
 
     prefix_safe = True
