@@ -159,7 +159,7 @@ def check(
             factory = sabotaged(saboteur, factory)
         progress = stack.enter_context(_progress(Console(stderr=True)))
         generated = progress.add_task("generated examples")
-        texts = None if corpus == "none" else RealText(corpus, spec, seed, progress)
+        texts = None if corpus == "none" else stack.enter_context(RealText(corpus, spec, seed, progress))
         runner = stack.enter_context(
             Runner(factory, wordllama_vectors, on_example=lambda: progress.advance(generated), timeout=timeout)
         )

@@ -31,14 +31,20 @@ from overflow.subjects.registry import subject_factory
 _EXAMPLES = """
 \b
 Examples:
-  overflow mutate                                    every named mutant of the reference, and every saboteur
-  overflow mutate --mutant union-nodes               one of them
-  overflow mutate --mutant list                      their names, and the laws each turns red
-  overflow mutate --subject mypkg.adapter:Store      the saboteurs around your own system
+  overflow mutate
+      every named mutant of the reference, and every saboteur
+  overflow mutate --mutant admit-nodes-to-vector-search
+      one of them
+  overflow mutate --mutant list
+      their names, and the laws each turns red
+  overflow mutate --subject mypkg.adapter:Store
+      the saboteurs around your own system
   overflow mutate --subject mypkg.adapter:Store --mutants mutants.toml
-                                                     and named mutants of its sources
-  overflow mutate --html power.html --junit out.xml  the power matrix as a page, and a report for CI
-  overflow mutate --generated --mutant division/core every change mutmut can make in one module of the reference
+      and named mutants of its sources
+  overflow mutate --html power.html --junit out.xml
+      the power matrix as a page, and a report for CI
+  overflow mutate --generated --mutant division/core
+      every change mutmut can make in one module of the reference
 """
 
 #: Where the reference's mutants lie in a checkout.
@@ -68,7 +74,10 @@ def mutate(
     junit: str | None,
     json_path: str | None,
 ) -> int:
-    """Break a memory store in many ways, and demand that the laws which must notice go red, and no others.
+    """Prove that the laws notice.
+
+    It breaks a memory store in many ways, one at a time, and demands that the laws which must notice go red, and no
+    others.
 
     Exits 0 when every mutant and saboteur ends as expected, 1 when one does not or the laws are red before anything is
     broken, 2 on bad usage, 3 when the subject is not available.

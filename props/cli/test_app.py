@@ -227,7 +227,7 @@ def test_every_command_teaches_by_example(name: str) -> None:
     assert f"overflow {name} " in text
 
 
-@pytest.mark.parametrize("name", ["divide", "check"])
+@pytest.mark.parametrize("name", ["divide", "check", "mutate"])
 def test_the_examples_of_the_help_can_be_typed(name: str) -> None:
     """Each is parsed as it stands, and the laws and saboteurs that it names are there."""
     command = overflow.get_command(click.Context(overflow), name)
