@@ -220,7 +220,7 @@ class DividesOtherwiseWhatSQLSet(SetBySQL):
 @pytest.mark.parametrize(
     ("kind", "law_id", "title"),
     [
-        (DividesWhatSQLSet, "fits", "a record that fits since its text was set by SQL has no nodes"),
+        (DividesWhatSQLSet, "fits", "a record that fits has no nodes"),
         (DividesOtherwiseWhatSQLSet, "5", "the same text divides into the same nodes when it is set again by SQL"),
     ],
 )

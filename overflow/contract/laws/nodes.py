@@ -183,19 +183,17 @@ def fitting_records_have_no_nodes(world: World) -> None:
     """
     subject = world.open()
     refs = refs_of(world.fill(subject))
-    title = "a record that fits has no nodes"
-    _fitting_have_none(world, subject, refs, title)
+    _fitting_have_none(world, subject, refs, "storing it")
     if not world.can_write_sql():
         return
-    title = "a record that fits since its text was set by SQL has no nodes"
     for text in world.scenario.texts:
         fitting = text[: world.scenario.report(text).window_end_char] or text
         for ref in refs:
             set_text(subject, ref, fitting, "fits")
-        _fitting_have_none(world, subject, refs, title)
+        _fitting_have_none(world, subject, refs, "setting its text by SQL")
 
 
-def _fitting_have_none(world: World, subject: Subject, refs: list[Ref], title: str) -> None:
+def _fitting_have_none(world: World, subject: Subject, refs: list[Ref], after: str) -> None:
     for step in ("settle", "repair"):
         if world.offers(step):
             getattr(subject, step)()
@@ -203,5 +201,5 @@ def _fitting_have_none(world: World, subject: Subject, refs: list[Ref], title: s
             text = stored_text(subject, ref, "fits")
             got = [(n.start, n.end) for n in world.nodes(subject, ref)]
             fits = not world.scenario.runs_past(text)
-            context = {"record": ref, "text": repr(text), "window": world.scenario.window.name}
-            expect(not (fits and got), "fits", title, expected=[], got=got, **context)
+            context = {"record": ref, "after": after, "text": repr(text), "window": world.scenario.window.name}
+            expect(not (fits and got), "fits", "a record that fits has no nodes", expected=[], got=got, **context)

@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
+from overflow.contract.laws.facts import TABLES
 from overflow.contract.saboteurs.saboteur import Sabotaged, saboteur
 from overflow.contract.scenario import LENGTH_LIMIT
 from overflow.contract.subject import Health, Hit, Item, Quote, Ref, Repaired, Scope, Stored, Subject, is_about_nodes
 
 
-@saboteur("admit-nodes", {"1": "recall returns the same records"})
+@saboteur("admit-nodes", {"1": "recall returns the same records, order and scores with or without nodes"})
 class AdmitNodes(Sabotaged):
     """Records with nodes come first in recall, as if their nodes were candidates."""
 
@@ -16,7 +17,7 @@ class AdmitNodes(Sabotaged):
         return sorted(hits, key=lambda hit: not self.subject.nodes(hit.ref))
 
 
-@saboteur("score-nodes", {"1": "recall returns the same records"})
+@saboteur("score-nodes", {"1": "recall returns the same records, order and scores with or without nodes"})
 class ScoreNodes(Sabotaged):
     """A record's score grows with the number of its nodes, and the order stays."""
 
@@ -25,7 +26,11 @@ class ScoreNodes(Sabotaged):
         return [replace(hit, score=hit.score + 1e-9 * len(self.subject.nodes(hit.ref))) for hit in hits]
 
 
-@saboteur("reconstruct-by-nodes", {"1": "reconstruct returns the same records"})
+@saboteur(
+    "reconstruct-by-nodes",
+    {"1": "reconstruct returns the same records, order and scores with or without nodes"},
+    requires="reconstruct",
+)
 class ReconstructByNodes(Sabotaged):
     """Reconstruct leaves out a record that has nodes."""
 
@@ -37,10 +42,10 @@ class ReconstructByNodes(Sabotaged):
     "touch-record",
     {
         "2": "a stored record is not modified",
-        "export": "an export holds no nodes",
+        "export": "an export holds no nodes: it is the same file before and after they are built",
         "locked": "repair leaves a locked record as it was",
     },
-    requires="execute design_schema",
+    requires="execute design_schema refs settle",
 )
 class TouchRecord(Sabotaged):
     """Building nodes leaves a mark in the record's row: when it was updated."""
@@ -57,19 +62,21 @@ class TouchRecord(Sabotaged):
     def _touch(self) -> None:
         for ref in self.subject.refs():
             if self.subject.nodes(ref):
-                table = "memories" if ref.kind == "mem" else "episodes"
-                self.subject.execute(f"UPDATE {table} SET updated_at = updated_at + 1 WHERE id = ?", (ref.id,))
+                self.subject.execute(
+                    f"UPDATE {TABLES[ref.kind][0]} SET updated_at = updated_at + 1 WHERE id = ?", (ref.id,)
+                )
 
 
-@saboteur("always-queued", {"status": "queued"})
+@saboteur("always-queued", {"status": "a write says queued exactly when its record runs past the window"})
 class AlwaysQueued(Sabotaged):
-    """Every write answers that nodes were queued."""
+    """A memory that fits is answered with queued too."""
 
     def store(self, text: str, scope: Scope) -> Stored:
-        return replace(self.subject.store(text, scope), nodes="queued")
+        stored = self.subject.store(text, scope)
+        return replace(stored, nodes="queued") if self.runs_past(text) is False else stored
 
 
-@saboteur("fail-while-pending", {"pending": "quote answers"})
+@saboteur("fail-while-pending", {"pending": "quote answers"}, requires="quote")
 class FailWhilePending(Sabotaged):
     """Quoting a long record fails until the queue was drained."""
 
@@ -132,7 +139,11 @@ class RepairAtOnce(Sabotaged):
         return Repaired(first.built + second.built, second.failed)
 
 
-@saboteur("export-nodes", {"export": "an export holds no nodes"})
+@saboteur(
+    "export-nodes",
+    {"export": "an export holds no nodes: it is the same file before and after they are built"},
+    requires="settle",
+)
 class ExportNodes(Sabotaged):
     """An export grows with the nodes that were built."""
 
@@ -207,7 +218,7 @@ class StopAtBadRow(Sabotaged):
     """One row that is no text keeps repair from building anything."""
 
     def repair(self) -> Repaired:
-        for table, column in (("memories", "content"), ("episodes", "summary")):
+        for table, column in TABLES.values():
             if self.subject.execute(f"SELECT 1 FROM {table} WHERE typeof({column}) <> 'text' LIMIT 1"):
                 return Repaired(0, 1)
         return self.subject.repair()
@@ -218,8 +229,8 @@ class StopAtBadRow(Sabotaged):
     {
         "tampered-parent": "a stale node set is gone or named by health",
         "tampered-nodes": "health names a record whose node rows were edited",
-        "repair": "missing_nodes names the long records without nodes",
-        "model": "nodes of another model count as missing",
+        "repair": "missing_nodes names the long records without nodes, and no others",
+        "model": "nodes of another model count as missing, and nothing else does",
         "grown-window": "nodes cut against another window are named by health",
     },
 )

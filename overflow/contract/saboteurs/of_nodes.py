@@ -97,9 +97,10 @@ class KeepAfterDelete(Sabotaged):
     "keep-after-update",
     {
         "4": "the last node ends at the parent's length",
-        "6": "a node of another text",
+        "6": "a node of another text than the one stored: its span was never sent to be embedded",
         "interleavings": "the last node ends at the parent's length",
     },
+    requires="update",
 )
 class KeepAfterUpdate(Sabotaged):
     """An updated record keeps the nodes of its old text until new ones are built."""
@@ -128,7 +129,10 @@ class BuildOnUnknown(Sabotaged):
         return [Node(0, 0, half, 1, 1, b"", ""), Node(1, half, len(text), 1, 1, b"", "")]
 
 
-@saboteur("node-for-everything", {"fits": "has no nodes", "status": "nothing is built while the queue is off"})
+@saboteur(
+    "node-for-everything",
+    {"fits": "a record that fits has no nodes", "status": "nothing is built while the queue is off"},
+)
 class NodeForEverything(Sabotaged):
     """A record that fits gets one node, the whole of it."""
 
@@ -168,7 +172,7 @@ class ForgetModel(Sabotaged):
         return [replace(node, model="model") for node in self.subject.nodes(ref)]
 
 
-@saboteur("write-old-text", {"swap": "a build wrote nodes of a deleted record"})
+@saboteur("write-old-text", {"swap": "a build wrote nodes of a deleted record"}, requires="refs")
 class WriteOldText(Sabotaged):
     """A record that changed while the queue ran keeps the nodes of the text it had before."""
 
@@ -191,14 +195,14 @@ class WriteOldText(Sabotaged):
     "merge-nodes",
     {
         "3": "a node fits the window",
-        "6": "a node of another text",
+        "6": "a node of another text than the one stored: its span was never sent to be embedded",
         "interleavings": "a stale node survived",
         "isolation": "a record and its nodes are read in its own scope alone",
         "model": "repair embeds every span with the new model",
         "quote": "a long record is quoted by its most relevant node",
         "rule": "nodes are cut where the rule cuts",
-        "swap": "a node of another text",
-        "tampered-parent": "a node of another text",
+        "swap": "a node of another text than the one stored: its span was never sent to be embedded",
+        "tampered-parent": "a node of another text than the one stored: its span was never sent to be embedded",
     },
 )
 class MergeNodes(Sabotaged):
@@ -231,6 +235,7 @@ class KeepNeedlessNodes(Sabotaged):
 @saboteur(
     "divide-at-random",
     {"5": "the same text divides into the same nodes when they are rebuilt", "interleavings": "a stale node survived"},
+    requires="execute design_schema refs repair",
 )
 class DivideAtRandom(Sabotaged):
     """Where a text is cut differs each time that its nodes are built."""

@@ -39,9 +39,10 @@ class Sabotaged:
 
 @dataclass(frozen=True)
 class Saboteur:
-    """`breaks` says what it does, in a line; `requires` are capabilities it needs itself.
+    """`breaks` says what it does, in a line; `requires` are the capabilities without which its laws cannot notice it.
 
-    `titles` has the laws that must go red, and of the six no others, each with what the violation's title must say.
+    What a law of it requires itself goes without saying. `titles` has the laws that must go red, and of the six no
+    others, each with its violation's title.
     """
 
     name: str
