@@ -13,7 +13,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import IO, cast
 
@@ -38,13 +38,13 @@ class EndedError(GoneError):
 
 
 class Child:
-    """A child process, running until `is_over`. `env` is added to this process's environment.
+    """A child process, running until `is_over`.
 
     `timeout` bounds one exchange, `grace` each step of ending (seconds). Raises UnavailableError when the command
     cannot be started.
     """
 
-    def __init__(self, command: Sequence[str], env: Mapping[str, str] | None, timeout: float, grace: float = 5.0):
+    def __init__(self, command: Sequence[str], timeout: float, grace: float = 5.0):
         self._command = shlex.join(command)
         self.timeout = timeout
         self._grace = grace
@@ -58,7 +58,6 @@ class Child:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env={**os.environ, **(env or {})},
                 bufsize=0,
                 start_new_session=True,
             )

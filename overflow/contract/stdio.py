@@ -82,17 +82,16 @@ def _remote(method: Callable[P, R]) -> Callable[P, R]:
 
 
 class StdioSubject:
-    """A subject served by the child process `command`; `env` is added to this process's environment.
+    """A subject served by the child process `command`.
 
-    `timeout` bounds each call (seconds). The child starts at once; after `close` or `kill`, `open` starts another.
+    `timeout` bounds each call (seconds). The child starts at once; after `close`, `open` starts another.
     Every method raises SubjectError when the subject answers with an error, UnavailableError when the child cannot be
     started, ends, or answers something else than its contract, InputError when an argument cannot be sent, SubjectDied
     when the child was killed as `kill_at` asked.
     """
 
-    def __init__(self, command: Sequence[str], env: Mapping[str, str] | None = None, timeout: float = TIMEOUT):
+    def __init__(self, command: Sequence[str], timeout: float = TIMEOUT):
         self._command = command
-        self._env = env
         self._timeout = timeout
         self._requests = 0
         self._child = self._start()
@@ -120,10 +119,6 @@ class StdioSubject:
         finally:
             self._child.end()
 
-    def kill(self) -> None:
-        """End the child at once with SIGKILL, between two calls, as a fault would."""
-        self._child.kill()
-
     store = _remote(Subject.store)
     archive_episode = _remote(Subject.archive_episode)
     update = _remote(Subject.update)
@@ -150,7 +145,7 @@ class StdioSubject:
         self._doomed = True
 
     def _start(self) -> Child:
-        child = Child(self._command, self._env, self._timeout)
+        child = Child(self._command, self._timeout)
         try:
             answer = self._request(child, "initialize", {})
             introduction: Introduction = codec.decode(Introduction, answer, "initialize result")

@@ -220,7 +220,7 @@ def test_a_long_message_is_told_by_its_ends() -> None:
 
 def test_long_last_words_are_told_by_their_ends() -> None:
     """What a process wrote to stderr before it ended, here a line of 10 MB."""
-    child = Child([sys.executable, "-c", "import sys; sys.stderr.write('y' * 10_000_000); sys.exit(4)"], None, 60.0)
+    child = Child([sys.executable, "-c", "import sys; sys.stderr.write('y' * 10_000_000); sys.exit(4)"], 60.0)
     with pytest.raises(GoneError, match="ended with status 4") as ended:
         child.exchange(b"\n")
     assert len(str(ended.value)) < 1_000

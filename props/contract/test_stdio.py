@@ -57,7 +57,7 @@ CALLS: dict[str, Callable[[Subject], object]] = {
 
 
 def command(kind: str) -> list[str]:
-    return [sys.executable, "-m", "overflow.contract.stdio", f"echo_subject:{kind}"]
+    return ["env", f"PYTHONPATH={HERE}", sys.executable, "-m", "overflow.contract.stdio", f"echo_subject:{kind}"]
 
 
 @pytest.fixture
@@ -66,13 +66,13 @@ def start() -> Iterator[Callable[..., StdioSubject]]:
     started: list[StdioSubject] = []
 
     def start(kind: str, timeout: float = 60.0) -> StdioSubject:
-        subject = StdioSubject(command(kind), {"PYTHONPATH": str(HERE)}, timeout)
+        subject = StdioSubject(command(kind), timeout)
         started.append(subject)
         return subject
 
     yield start
     for subject in started:
-        subject.kill()
+        subject._child.kill()
 
 
 @pytest.fixture
@@ -164,7 +164,7 @@ def test_an_answer_against_the_protocol_names_the_method_and_the_field(script: C
         UnavailableError, match="script does not follow the protocol: text result: expected text, got 7"
     ):
         subject.text(Ref("mem", 1))
-    subject.kill()
+    subject._child.kill()
 
 
 def test_a_python_subject_that_answers_against_the_protocol(start: Callable[..., StdioSubject]) -> None:
@@ -182,7 +182,7 @@ def test_a_python_subject_that_answers_against_the_protocol(start: Callable[...,
 )
 def test_garbage_on_stdout_ends_the_child(script: Callable[..., list[str]], line: str) -> None:
     """What does not answer the request is an UnavailableError, and is never taken for a later answer."""
-    subject = StdioSubject(script(line), {"PYTHONIOENCODING": "utf-8:surrogateescape"})
+    subject = StdioSubject(["env", "PYTHONIOENCODING=utf-8:surrogateescape", *script(line)])
     with pytest.raises(UnavailableError, match="wrote on stdout what does not answer text: b'"):
         subject.text(Ref("mem", 1))
     with pytest.raises(UnavailableError, match="script is not running: text was called before open"):
@@ -194,7 +194,7 @@ def test_an_error_without_a_type_is_still_the_subjects(script: Callable[..., lis
     subject = StdioSubject(script('{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"no \\ud800"}}'))
     with pytest.raises(SubjectError, match=r"script: text failed with JSON-RPC error -32000: no \\ud800"):
         subject.text(Ref("mem", 1))
-    subject.kill()
+    subject._child.kill()
 
 
 @pytest.mark.parametrize(
@@ -239,8 +239,8 @@ def test_a_killed_child_is_gone_and_can_be_opened_again(start: Callable[..., Std
     echo = start("Echo")
     echo.open(str(tmp_path), "")
     echo.export("before")
-    echo.kill()
-    echo.kill()
+    echo._child.kill()
+    echo._child.kill()
     echo.close()
     with pytest.raises(UnavailableError, match="echo is not running: repair was called before open"):
         echo.repair()
@@ -252,7 +252,7 @@ def test_a_killed_child_is_gone_and_can_be_opened_again(start: Callable[..., Std
 @pytest.mark.parametrize("wrap", [list, lambda words: ["sh", "-c", f"{' '.join(words)}; exit $?"]])
 def test_a_subject_told_to_die_dies_as_one_in_this_process(wrap: Callable[[list[str]], list[str]]) -> None:
     """`kill_at` ends the process by SIGKILL before that statement, also a shell's; here it is SubjectDied."""
-    mortal = StdioSubject(wrap(command("Mortal")), {"PYTHONPATH": str(HERE)})
+    mortal = StdioSubject(wrap(command("Mortal")))
     mortal.kill_at(2)
     mortal.execute("1")
     with pytest.raises(SubjectDied):
@@ -273,10 +273,10 @@ def test_a_kill_reaches_what_a_wrapper_started(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "alive")
     held = os.open(tmp_path / "alive", os.O_RDONLY | os.O_NONBLOCK)
     serve = " ".join(command("Holding"))
-    holding = StdioSubject(["sh", "-c", f"{serve}; true"], {"PYTHONPATH": str(HERE)})
+    holding = StdioSubject(["sh", "-c", f"{serve}; true"])
     holding.open(str(tmp_path), "")
     assert select.select([held], [], [], 0)[0] == []
-    holding.kill()
+    holding._child.kill()
     assert select.select([held], [], [], 30)[0] == [held]
     assert os.read(held, 1) == b""
     os.close(held)
@@ -287,7 +287,7 @@ def test_a_kill_reaches_what_a_wrapper_left_behind(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "alive")
     held = os.open(tmp_path / "alive", os.O_RDONLY | os.O_NONBLOCK)
     sleeping = f"exec 3>{tmp_path}/alive; echo; sleep 600 <&- >&- 2>&- &"
-    wrapper = Child(["sh", "-c", sleeping], None, timeout=60)
+    wrapper = Child(["sh", "-c", sleeping], timeout=60)
     wrapper.exchange(b"")
     wrapper._process.wait()
     wrapper.kill()
@@ -328,7 +328,7 @@ def test_a_subject_that_does_not_open_leaves_no_child(start: Callable[..., Stdio
 def test_a_child_that_ignores_its_end_is_killed() -> None:
     """Stdin closed, then SIGTERM, then SIGKILL."""
     code = "import signal, threading; signal.signal(15, signal.SIG_IGN); print(flush=True); threading.Event().wait()"
-    stubborn = Child([sys.executable, "-c", code], None, timeout=60, grace=0.05)
+    stubborn = Child([sys.executable, "-c", code], timeout=60, grace=0.05)
     stubborn.exchange(b"")
     stubborn.end()
     assert stubborn._process.returncode == -9
@@ -337,7 +337,7 @@ def test_a_child_that_ignores_its_end_is_killed() -> None:
 def test_a_line_that_never_ends_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A child that floods stdout is ended before it fills the memory."""
     monkeypatch.setattr(child, "ANSWER_BYTES", 100_000)
-    flood = Child(["cat", "/dev/zero"], None, timeout=60)
+    flood = Child(["cat", "/dev/zero"], timeout=60)
     with pytest.raises(UnavailableError, match="`cat /dev/zero` wrote more than 100000 bytes without ending a line"):
         flood.exchange(b"\n")
 
@@ -413,7 +413,7 @@ def test_the_documented_lines_are_the_lines_on_the_wire(tmp_path: Path, monkeypa
     Path("notes.py").write_text(documented("python")[0], encoding="utf-8")
     exchanges = re.findall(r"^> (.*\n)< (.*\n)", documented("jsonl")[0], re.MULTILINE)
     assert len(exchanges) == 6
-    notes = Child([sys.executable, "-m", "overflow.contract.stdio", "notes:Notes"], None, timeout=60)
+    notes = Child([sys.executable, "-m", "overflow.contract.stdio", "notes:Notes"], timeout=60)
     for request, answer in exchanges:
         assert notes.exchange(request.encode()).decode() == answer
     notes.end()
