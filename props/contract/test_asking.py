@@ -68,12 +68,14 @@ class OtherTables:
 
 @pytest.mark.parametrize("law_id", ["2", "5", "6", "interleavings"])
 def test_store_with_other_tables_is_asked_without_sql(law_id: str) -> None:
+    """Raw SQL is written only where the tables are claimed to be the design's; elsewhere the laws hold without it."""
     found = result(OtherTables, law_id)  # type: ignore[arg-type]  # what it lacks it takes from the reference
     assert found.status == "holds", found
 
 
 @pytest.mark.parametrize("law_id", ["tampered-parent", "tampered-nodes", "bad-row"])
 def test_tampering_needs_the_design_s_tables(law_id: str) -> None:
+    """A law that is about those tables alone is skipped, and says which claim it misses."""
     found = result(OtherTables, law_id)  # type: ignore[arg-type]
     assert (found.status, found.reason) == ("skipped", "the subject lacks design_schema")
 
@@ -95,6 +97,7 @@ class WithoutLimit(Unlimited):
 
 
 def test_length_limit_is_a_claim() -> None:
+    """A store that keeps no limit is not failed for it: section 7 decides the limit apart."""
     found = result(WithoutLimit, "limit")
     assert (found.status, found.reason) == ("skipped", "the subject lacks length_limit")
 
@@ -149,6 +152,7 @@ class NeedsServer(Reference):
 
 
 def test_write_while_the_server_fails_keeps_the_record() -> None:
+    """A server that fails reports no tokens, and that loses no record (section 2)."""
     found = result(NeedsServer, "unknown")
     assert (found.status, found.error) == ("violated", False)
     assert found.reason == "a write while the embedding server fails answers"
@@ -187,6 +191,7 @@ class KeepsOldEpisodes(Reference):
 
 
 def test_episodes_are_raced_too() -> None:
+    """Section 4 speaks of memories and of episodes, so a build of either may be overtaken."""
     found = result(KeepsOldEpisodes, "swap")
     assert (found.status, found.error) == ("violated", False)
     assert found.counterexample is not None
@@ -241,6 +246,7 @@ class FindsEverythingButNodes(Reference):
 
 @pytest.mark.parametrize("law_id", ["tampered-parent", "tampered-nodes", "grown-window"])
 def test_a_stale_vector_is_no_finding_about_nodes(law_id: str) -> None:
+    """Only a kind with node or orphan in its name tells of nodes (docs/subjects.md)."""
     found = result(FindsEverythingButNodes, law_id)
     assert (found.status, found.error) == ("violated", False)
     assert "health" in (found.reason or "")

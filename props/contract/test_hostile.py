@@ -98,6 +98,8 @@ def test_a_subject_that_cannot_be_introduced_is_not_available(method: str, error
 
 
 def test_a_method_that_cannot_be_looked_up_is_a_crash() -> None:
+    """Whatever an attribute of the subject raises is an error of the law that asked for it."""
+
     class Looked:
         @property
         def store(self) -> Any:
@@ -162,6 +164,7 @@ def test_numbers_without_digits_are_refused(method: str, value: Any) -> None:
 
 
 def test_a_record_named_by_a_number_without_digits_is_a_crash() -> None:
+    """A number that Python makes no digits of is no answer (docs/subjects.md)."""
     found = result(storing(lambda: Stored(Ref("mem", HUGE), None)))
     assert (found.status, found.error) == ("violated", True)
     assert "store raised TypeError: store returned" in (found.reason or "")
@@ -209,6 +212,7 @@ LONG = "x" * 10_000_000
 
 
 def test_a_long_message_is_told_by_its_ends() -> None:
+    """What a subject says is shortened, and never hides the rest of the report."""
     found = result(storing(raising(ValueError("begin" + LONG + "end"))))
     assert found.reason is not None
     assert len(found.reason) < 1_000
@@ -240,6 +244,8 @@ def test_a_crash_names_the_line_of_the_subject_and_the_deepest() -> None:
 
 
 def test_a_crash_in_the_subject_itself_names_one_line() -> None:
+    """Where the deepest line is the subject's own it is told once."""
+
     class Plain:
         def settle(self) -> None:
             time.sleep(-1)

@@ -12,6 +12,7 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "laws.md"
 
 
 def test_page_names_every_law_and_its_needs() -> None:
+    """The table of docs/laws.md has every law, and of each exactly what it requires."""
     rows = re.findall(r"^\| `([^`]+)` \| .* \| ([a-z_ ]+) \|$", PAGE.read_text(), re.MULTILINE)
     written = {law_id: frozenset(needs.split()) for law_id, needs in rows}
     assert written == {law.id: law.requires for law in all_laws()}

@@ -144,6 +144,7 @@ class Undeclared(Reference):
 
 
 def test_a_subject_that_cannot_be_introduced_is_closed() -> None:
+    """What was opened is closed, also where its capabilities are refused."""
     with pytest.raises(InputError, match="no such capability"), Runner(Undeclared, wordllama_vectors):
         pass
     assert Undeclared.closed == 1
@@ -166,6 +167,23 @@ def test_tokens_are_known_again_after_a_law_that_failed(runner: Runner) -> None:
     assert left == [scenario.window]
 
 
+def test_a_hook_inside_another_gives_back_the_outer_one(runner: Runner) -> None:
+    """What a server does is changed for a block alone, also inside a block that changed it already."""
+    seen: list[object] = []
+
+    def check(world: World) -> None:
+        with world.meanwhile(lambda _: None):
+            outer = world.server.script.hook
+            with world.failing(0):
+                pass
+            seen.append(world.server.script.hook is outer)
+        seen.append(world.server.script.hook)
+        world.divided.add("pretended")
+
+    runner.check_corpus(_law(check), _scenario(["a b c d"]))
+    assert seen == [True, None]
+
+
 def test_loss_after_a_kill_is_seen() -> None:
     """A record that is gone after a settle was killed was lost by it: settling changes no record."""
     found = result(LosesKilled, "interleavings")
@@ -174,6 +192,7 @@ def test_loss_after_a_kill_is_seen() -> None:
 
 
 def test_twin_with_nodes_compares_nothing() -> None:
+    """Invariant 1 needs a store without nodes: one that builds them with its queue off is told."""
     found = result(IgnoresQueueOff, "1")
     assert (found.status, found.error) == ("violated", False)
     assert "builds no nodes" in found.reason
@@ -181,6 +200,7 @@ def test_twin_with_nodes_compares_nothing() -> None:
 
 @pytest.mark.parametrize("law_id", ["repair", "model"])
 def test_health_that_names_everything_is_wrong(law_id: str) -> None:
+    """Naming records that fit is as wrong as naming none."""
     found = result(NamesEverything, law_id)
     assert (found.status, found.error) == ("violated", False)
 
@@ -234,6 +254,8 @@ def test_evidence_is_demanded_of_whoever_gave_the_occasion(runner: Runner, occas
 
 
 def test_corpus_of_which_too_little_divides_proves_nothing(runner: Runner) -> None:
+    """DESIGN.md, principle 4: of the records that run past the window half must divide."""
+
     def check(world: World) -> None:
         world.divided.add("one of three")
 
@@ -268,6 +290,7 @@ def test_corpus_of_which_too_little_divides_proves_nothing(runner: Runner) -> No
     ],
 )
 def test_answers_are_held_to_the_protocol(method: str, value: Any, fits: bool) -> None:
+    """A value of another shape than the protocol's is a TypeError that names the method."""
     if fits:
         require_conformity(method_name(method), value)
     else:

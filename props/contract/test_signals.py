@@ -106,6 +106,7 @@ class HangsWhenMade(Reference):
 
 @pytest.mark.parametrize(("kind", "method"), [(HangsInOpen, "open"), (HangsWhenMade, "start")])
 def test_subject_that_does_not_open_is_not_available(kind: type[Reference], method: str) -> None:
+    """A subject that does not open within its time is exit 3's, before any law."""
     with (
         pytest.raises(UnavailableError, match=rf"the subject's {method} did not answer within 0.2 s"),
         Runner(kind, wordllama_vectors, timeout=0.2),

@@ -59,6 +59,8 @@ def test_counterexample_lists_the_calls_in_order() -> None:
 
 
 def test_steps_say_on_which_of_two_stores() -> None:
+    """With several directories each step begins with the one it was in."""
+
     def check(world: World) -> None:
         left, right = world.open("with"), world.open("without")
         right.settle()
@@ -111,6 +113,7 @@ def test_a_scope_is_shown_by_its_axes(scope: Scope, told: str) -> None:
 
 
 def test_long_histories_keep_first_and_last() -> None:
+    """Of a long history both ends are shown, and how much was left out."""
     steps = Steps()
     for number in range(1_000):
         steps.note(f"step {number}")
