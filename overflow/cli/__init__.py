@@ -14,11 +14,15 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line (`sys.argv` by default) and exit with the code of DESIGN.md, "Command line"."""
+    """Run the command line (`sys.argv` by default) and end the process with the code of DESIGN.md, "Command line"."""
     try:
         from overflow.cli.app import run
+        from overflow.contract.ending import end_in_time
     except KeyboardInterrupt:
         with suppress(OSError):
             os.write(2, b"overflow: interrupted\n")
         sys.exit(130)
-    run(arguments)
+    code = run(arguments)
+    # A subject in process may have left a thread running, which the interpreter would wait for.
+    end_in_time(code)
+    sys.exit(code)

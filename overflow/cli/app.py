@@ -8,12 +8,10 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn
 
 import click
 
 from overflow.cli.streams import ReaderGoneError, prepare_streams
-from overflow.contract.ending import end_in_time
 from overflow.errors import HarnessError
 from overflow.shown import shown
 
@@ -47,15 +45,8 @@ def overflow() -> None:
     """
 
 
-def run(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line (`sys.argv` by default) and exit with the code of DESIGN.md, "Command line"."""
-    code = _ran(arguments)
-    # A subject in process may have left a thread running, which the interpreter would wait for.
-    end_in_time(code)
-    sys.exit(code)
-
-
-def _ran(arguments: Sequence[str] | None) -> int:
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line (`sys.argv` by default); the exit code of DESIGN.md, "Command line"."""
     try:
         prepare_streams()
         try:

@@ -264,8 +264,8 @@ def test_a_thread_that_a_subject_left_does_not_keep_the_command(tmp_path: Path) 
     code = (
         "from overflow.contract import ending\n"
         "ending.end_in_time.__defaults__ = (0.0,)\n"  # the grace, in seconds
-        "from overflow.cli.app import run\n"
-        "run(['check', '--subject', 'lingering:Lingering', '--invariant', 'limit', '--corpus', 'none'])\n"
+        "from overflow.cli import main\n"
+        "main(['check', '--subject', 'lingering:Lingering', '--invariant', 'limit', '--corpus', 'none'])\n"
     )
     ended = python(code, cwd=tmp_path)
     assert ended.returncode == 0, ended.stderr

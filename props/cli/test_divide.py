@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from overflow.cli import main
+from overflow.cli.app import run as run_command
 from overflow.division import divide
 from overflow.embedding.script import Request, Script
 from overflow.embedding.server import ScriptedServer
@@ -45,10 +45,9 @@ class Run:
 
     def __call__(self, *arguments: object, stdin: bytes = b"") -> Ended:
         self._monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
-        with pytest.raises(SystemExit) as raised:
-            main([str(argument) for argument in arguments])
+        code = run_command([str(argument) for argument in arguments])
         out, err = self._capsys.readouterr()
-        return Ended(raised.value.code, out, err)
+        return Ended(code, out, err)
 
 
 @pytest.fixture
