@@ -297,8 +297,8 @@ class LosesOnAnOperation(Reference):
         return super().archive_episode(text, scope)
 
     def lock(self, ref: Ref, locked: bool) -> None:
+        super().lock(ref, locked)  # First: what is lost must not be what it is asked of.
         self._met("lock" if locked else "unlock")
-        super().lock(ref, locked)
 
     def configure(self, *, queue: bool | None = None, model: str | None = None) -> None:
         self._met("queue" if model is None else "model")
