@@ -25,7 +25,7 @@ from overflow.contract.results import CorpusResult, Result, Status, as_text, des
 from overflow.contract.scenario import Scenario
 from overflow.contract.signals import TIMEOUT, end_if_asked, terminated_as_interrupted
 from overflow.contract.steps import Steps
-from overflow.contract.subject import CAPABILITIES, CLAIMS, Subject, capabilities, method_name
+from overflow.contract.subject import CAPABILITIES, CLAIMS, Ref, Subject, capabilities, method_name
 from overflow.contract.violation import Violation
 from overflow.contract.watched import SubjectCrash, Watched, answer, started
 from overflow.contract.world import SubjectFactory, World
@@ -152,7 +152,7 @@ class Runner:
         if reason := self._cannot_ask(law):
             return CorpusResult("skipped", reason, records, 0, 0.0)
         began = time.perf_counter()
-        divided: set[str] = set()
+        divided: set[Ref] = set()
         tally = Tally()
 
         def once() -> None:

@@ -60,8 +60,8 @@ class World(AbstractContextManager["World"]):
         self.server = server
         self.scenario = scenario
         self.steps = Steps()
-        #: The texts seen to have been divided, by the database or by what was embedded.
-        self.divided: set[str] = set()
+        #: The records seen to have been divided, by the database or by what was embedded; texts may be equal.
+        self.divided: set[Ref] = set()
         #: How often what a law is about really happened, by its name.
         self.evidence: Counter[str] = Counter()
 
@@ -150,7 +150,7 @@ class World(AbstractContextManager["World"]):
         """The record's nodes, read from the database; remembers that something divided."""
         nodes = subject.nodes(ref)
         if len(nodes) > 1:
-            self.divided.add(subject.text(ref) or "" if self.offers("text") else repr(ref))
+            self.divided.add(ref)
         return nodes
 
     def embedded_since(self, mark: int) -> set[str]:
