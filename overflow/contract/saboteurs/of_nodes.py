@@ -8,6 +8,7 @@ from typing import TypeVar
 from overflow.contract.saboteurs.saboteur import Sabotaged, saboteur
 from overflow.contract.subject import Node, Ref, Repaired, Stored, Subject
 from overflow.embedding.http import EmbeddingClient
+from overflow.errors import UnavailableError
 from overflow.tokens.http import HttpWindow
 
 T = TypeVar("T")
@@ -131,7 +132,11 @@ class BuildOnUnknown(Sabotaged):
 
 @saboteur(
     "node-for-everything",
-    {"fits": "a record that fits has no nodes", "status": "nothing is built while the queue is off"},
+    {
+        "fits": "a record that fits has no nodes",
+        "grown-window": "a record has nodes exactly when it runs past the grown window",
+        "status": "nothing is built while the queue is off",
+    },
 )
 class NodeForEverything(Sabotaged):
     """A record that fits gets one node, the whole of it."""
@@ -141,8 +146,11 @@ class NodeForEverything(Sabotaged):
         if nodes or not text or self.runs_past(text) is not False:
             return nodes
         # Embedded as a node is: what it must be caught for is that it is there, not that nothing made it.
-        with EmbeddingClient(self.embedding_url) as client:
-            embedded = client.embed([text])
+        try:
+            with EmbeddingClient(self.embedding_url) as client:
+                embedded = client.embed([text])
+        except UnavailableError:
+            return nodes
         (report,) = embedded.reports
         assert report is not None
         return [Node(0, 0, len(text), report.count, report.window, embedded.vectors[0].tobytes(), "")]
@@ -234,7 +242,11 @@ class KeepNeedlessNodes(Sabotaged):
 
 @saboteur(
     "divide-at-random",
-    {"5": "the same text divides into the same nodes when they are rebuilt", "interleavings": "a stale node survived"},
+    {
+        "5": "the same text divides into the same nodes when they are rebuilt",
+        "interleavings": "a stale node survived",
+        "tampered-parent": "a node of another text than the one stored: its span was never sent to be embedded",
+    },
     requires="execute design_schema refs repair",
 )
 class DivideAtRandom(Sabotaged):

@@ -10,7 +10,7 @@ from typing import Any
 
 from overflow.contract.subject import Subject, capabilities
 from overflow.contract.world import SubjectFactory
-from overflow.errors import InputError
+from overflow.errors import InputError, UnavailableError
 from overflow.tokens.http import HttpWindow
 
 
@@ -31,9 +31,12 @@ class Sabotaged:
         self.subject.open(directory, embedding_url)
 
     def runs_past(self, text: str) -> bool | None:
-        """Whether `text` runs past the window; None when the server does not say."""
-        with HttpWindow(self.embedding_url) as window:
-            report = window.measure([text])[0]
+        """Whether `text` runs past the window; None when the server does not say, or does not answer."""
+        try:
+            with HttpWindow(self.embedding_url) as window:
+                report = window.measure([text])[0]
+        except UnavailableError:
+            return None
         return None if report is None else report.truncated
 
 
