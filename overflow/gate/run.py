@@ -35,7 +35,7 @@ _SLOWER, _GRACE = 6, 60.0
 class Breaking:
     """One way to break the subject: a mutant of its sources, or the saboteur `name` around it.
 
-    `expected` are the laws that must go red, each with a part of the title it must go red by, empty where any will do;
+    `expected` are the laws that must go red, each with the title of its violation, empty where any will do;
     `requires` are capabilities that it needs of the subject.
     """
 

@@ -6,7 +6,6 @@ from typing import TypeVar
 
 from overflow.contract.laws.law import expect
 from overflow.contract.subject import Node, Quote, Ref, Stored, Subject
-from overflow.contract.violation import Violation
 from overflow.contract.watched import SubjectCrash
 from overflow.contract.world import ROUNDS, World
 
@@ -105,7 +104,8 @@ def check_answers(law_id: str, what: str, ask: Callable[[], T], **context: objec
     except SubjectCrash as crash:
         if crash.unavailable:
             raise
-        raise Violation(law_id, f"{what} answers", "an answer", str(crash), dict(context)) from crash
+        expect(False, law_id, f"{what} answers", expected="an answer", got=str(crash), **context)
+        raise
 
 
 def check_quote(subject: Subject, quote: Quote, law_id: str, after: str, *, from_start: bool) -> None:
