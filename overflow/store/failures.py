@@ -16,11 +16,15 @@ Work = Literal["nodes", "vector"]
 
 _NOTE = (
     "INSERT INTO failures (work, parent_kind, parent_id, attempts, undividable, reason) VALUES (?, ?, ?, 1, ?, ?)"
-    " ON CONFLICT (work, parent_kind, parent_id) DO UPDATE SET attempts = attempts + 1,"
+    " ON CONFLICT (work, parent_kind, parent_id) DO UPDATE SET attempts = max(coalesce(attempts, 0), 0) + 1,"
     " undividable = excluded.undividable, reason = excluded.reason"
 )
 _CLEAR = "DELETE FROM failures WHERE work = ? AND parent_kind = ? AND parent_id = ?"
-_COUNTS = "SELECT parent_kind, parent_id, attempts FROM failures WHERE work = ?"
+# A row edited by hand may hold anything: what is no number is no failure.
+_COUNTS = (
+    "SELECT parent_kind, parent_id, attempts FROM failures"
+    " WHERE work = ? AND typeof(attempts) IN ('integer', 'real') AND attempts > 0"
+)
 _UNDIVIDABLE = "SELECT parent_kind, parent_id FROM failures WHERE undividable ORDER BY parent_kind, parent_id"
 
 

@@ -6,7 +6,7 @@ It changes nothing, measures only what has no current nodes, and one bad row sto
 
 from dataclasses import dataclass, field
 
-from overflow.store import failures, node_set, schema
+from overflow.store import failures, node_set, queue, schema
 from overflow.store.database import Database
 from overflow.store.errors import DamagedStoreError, ReadOnlyStoreError, StoreBusyError
 from overflow.store.model import Model, Shape
@@ -26,6 +26,7 @@ FINDINGS = (
     "other_window",  # cut against another window
     "other_vectors",  # nodes whose vectors differ in length, have not the model's, or are not finite
     "needless_nodes",  # of a record that fits
+    "odd_tasks",  # a task with a value that the queue never writes: it is built all the same
     "orphan_rows",  # nodes, digests, tasks or failures of a record that is not there
     "missing_vectors",  # a record without a finite vector of the current model, of its length
     "stale_vectors",  # made of another text
@@ -110,6 +111,7 @@ def examine(database: Database, model: Model) -> Examination:
     scan.add(
         "undividable", *sorted(undividable | {ref for ref in scan.missing if scan.reports[ref].window_end_char == 0})
     )
+    scan.add("odd_tasks", *queue.odd(database))
     scan.add("orphan_rows", *orphans)
     is_damaged = any(_is_damaged(database, check) for check in _CHECK_INDEX)
     if not is_damaged:

@@ -1,13 +1,15 @@
 """The task queue, in the same database: a record waits here for its nodes until they are built or given up.
 
 A task is claimed under a lease, so that it outlives the process that was killed while building; it never says what a
-build is. Overflow Tree, section 3; DESIGN.md, "The reference store".
+build is. What makes no sense in a task that was edited by hand is read as if it were not there, so that its record is
+built like any other. Overflow Tree, section 3; DESIGN.md, "The reference store".
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from overflow.store.database import Database
-from overflow.store.records import Ref
+from overflow.store.records import Ref, is_time
 from overflow.tokens.report import TokenReport
 
 #: Seconds a claim holds: longer than any build, or two would do the same work.
@@ -28,13 +30,15 @@ _ADD = (
     " last_error = NULL"
 )
 _REMOVE = "DELETE FROM tasks WHERE type = 'nodes' AND kind = ? AND id = ?"
-_IS_KNOWN_LONG = "SELECT 1 FROM tasks WHERE type = 'nodes' AND kind = ? AND id = ? AND token_count > window"
+_REPORT = "SELECT token_count, window, window_end_char FROM tasks WHERE type = 'nodes' AND kind = ? AND id = ?"
+# A task waits for a moment that the queue can have set, and for no other: 'abc' and 9e999 are later than any.
 _DUE = (
-    "SELECT rowid, kind, id, token_count, window, window_end_char, attempts FROM tasks"
-    " WHERE type = 'nodes' AND due_at <= :now AND (lease_until IS NULL OR lease_until <= :now)"
+    "SELECT rowid, kind, id, token_count, window, window_end_char, attempts FROM tasks WHERE type = 'nodes'"
+    " AND (due_at > :now AND due_at <= :now + :longest) IS NOT TRUE"
+    " AND (lease_until > :now AND lease_until <= :now + :longest) IS NOT TRUE"
     " ORDER BY due_at, rowid LIMIT :limit"
 )
-_CLAIM = "UPDATE tasks SET attempts = attempts + 1, lease_until = ?, lease_owner = ? WHERE rowid = ?"
+_CLAIM = "UPDATE tasks SET attempts = ?, lease_until = ?, lease_owner = ? WHERE rowid = ?"
 _RETRY = (
     "UPDATE tasks SET due_at = ?, lease_until = NULL, lease_owner = NULL, last_error = ?"
     " WHERE type = 'nodes' AND kind = ? AND id = ? AND lease_owner = ?"
@@ -43,6 +47,11 @@ _RELEASE = (
     "UPDATE tasks SET attempts = attempts - 1, due_at = ?, lease_until = NULL, lease_owner = NULL"
     " WHERE type = 'nodes' AND kind = ? AND id = ? AND lease_owner = ?"
 )
+_COLUMNS = (
+    "SELECT rowid, kind, id, type, token_count, window, window_end_char, attempts, due_at, lease_until FROM tasks"
+    " ORDER BY kind, id"
+)
+_REMOVE_ROW = "DELETE FROM tasks WHERE rowid = ?"
 _FINISH = "DELETE FROM tasks WHERE type = 'nodes' AND kind = ? AND id = ? AND lease_owner = ?"
 
 
@@ -67,22 +76,22 @@ def remove(database: Database, ref: Ref) -> None:
 
 def is_known_long(database: Database, ref: Ref) -> bool:
     """Whether the record waits for its nodes and was measured before: a trigger queues what may fit."""
-    return database.row(_IS_KNOWN_LONG, (ref.kind, ref.id)) is not None
+    row = database.row(_REPORT, (ref.kind, ref.id))
+    return row is not None and _report(*row) is not None
 
 
 def claim(database: Database, owner: str, now: float, limit: int) -> list[Task]:
     """Up to `limit` tasks that are due, or whose lease ran out, now leased to `owner`."""
-    values = {"now": now, "limit": limit}
+    values = {"now": now, "longest": LONGEST_WAIT, "limit": limit}
     if not database.rows(_DUE, values):
         return []  # Looking takes no write lock.
     with database.transaction():
-        due = database.rows(_DUE, values)
-        for rowid, *_ in due:
-            database.write(_CLAIM, (now + LEASE, owner, rowid))
-    return [
-        Task(Ref(kind, identifier), _report(count, window, end), attempts + 1)
-        for _, kind, identifier, count, window, end, attempts in due
-    ]
+        claimed = []
+        for rowid, kind, identifier, count, window, end, attempts in database.rows(_DUE, values):
+            task = Task(Ref(kind, identifier), _report(count, window, end), _made(attempts) + 1)
+            database.write(_CLAIM, (task.attempt, now + LEASE, owner, rowid))
+            claimed.append(task)
+    return claimed
 
 
 def retry(database: Database, task: Task, owner: str, now: float, error: str) -> None:
@@ -101,7 +110,43 @@ def finish(database: Database, task: Task, owner: str) -> bool:
     return database.write(_FINISH, (task.ref.kind, task.ref.id, owner)).rowcount > 0
 
 
-def _report(count: int | None, window: int | None, end: int | None) -> TokenReport | None:
-    if count is None or window is None or end is None:
+def odd(database: Database) -> tuple[Ref, ...]:
+    """The records of tasks that nobody here has written so."""
+    return tuple(Ref(kind, identifier) for _, kind, identifier, *columns in database.rows(_COLUMNS) if _is_odd(columns))
+
+
+def remove_odd(database: Database) -> int:
+    """Delete those tasks; returns how many. Health still finds their records. Call it inside a transaction."""
+    rowids = [rowid for rowid, _, _, *columns in database.rows(_COLUMNS) if _is_odd(columns)]
+    for rowid in rowids:
+        database.write(_REMOVE_ROW, (rowid,))
+    return len(rowids)
+
+
+def _is_odd(columns: Sequence[object]) -> bool:
+    kind_of_work, *report, attempts, due_at, lease_until = columns
+    is_known = any(value is not None for value in report)
+    return (
+        kind_of_work != "nodes"
+        or (is_known and _report(*report) is None)
+        or not _is_count(attempts)
+        or not is_time(due_at)
+        or not (lease_until is None or is_time(lease_until))
+    )
+
+
+def _report(count: object, window: object, end: object) -> TokenReport | None:
+    """The report of a text that runs past its window; None for any other, which the queue never writes."""
+    # Not by _is_count: mypy narrows a value by isinstance alone.
+    if not (isinstance(count, int) and isinstance(window, int) and isinstance(end, int)):
         return None
-    return TokenReport(count, window, count > window, end)
+    return TokenReport(count, window, True, end) if 1 <= window < count and end >= 0 else None
+
+
+def _made(attempts: object) -> int:
+    """The attempts so far. What is no count is 0: to give a record up takes evidence, and a claim writes a count."""
+    return min(attempts, MAX_ATTEMPTS) if isinstance(attempts, int) and attempts >= 0 else 0
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and value >= 0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from overflow.division import TokensUnknownError
 from overflow.errors import HarnessError
-from overflow.store import building, failures, node_set, schema
+from overflow.store import building, failures, node_set, queue, schema
 from overflow.store.building import Job, Prepared
 from overflow.store.database import Database
 from overflow.store.health import ORPHANS, Examination, examine
@@ -67,8 +67,8 @@ def _remove(database: Database, found: Examination) -> int:
     """Node sets that nothing will replace, or that must not stay until something does."""
     findings = found.health.findings
     named = {ref for kind in ("edited_nodes", "stale_nodes", "needless_nodes") for ref in findings.get(kind, ())}
-    orphans = findings.get("orphan_rows", ())
-    if not named and not orphans:
+    orphans, odd_tasks = findings.get("orphan_rows", ()), findings.get("odd_tasks", ())
+    if not named and not orphans and not odd_tasks:
         return 0
     removed = 0
     with database.transaction():
@@ -78,6 +78,8 @@ def _remove(database: Database, found: Examination) -> int:
             if text is not None and not _is_current(database, ref, text, found):
                 node_set.remove(database, ref)
                 removed += 1
+        if odd_tasks:
+            removed += queue.remove_odd(database)
         if orphans:
             # By what they are and not by their names, which come out of the database as U+FFFD where they are no UTF-8.
             removed += len(database.rows(ORPHANS))

@@ -107,6 +107,36 @@ DAMAGE = {
     "digests of nothing": ("INSERT INTO node_sets VALUES ('mem', 9, 'x', 'y')", {"orphan_rows"}, False),
     "a vector's digest of nothing": ("INSERT INTO record_vectors VALUES ('mem', 9, 'x')", {"orphan_rows"}, False),
     "a task of nothing": ("INSERT INTO tasks (type, kind, id) VALUES ('nodes', 'mem', 9)", {"orphan_rows"}, False),
+    "a task of no report": (
+        "INSERT INTO tasks (type, kind, id, window) VALUES ('nodes', 'mem', 1, 4)",
+        {"odd_tasks"},
+        False,
+    ),
+    "a task of a window of none": (
+        "INSERT INTO tasks (type, kind, id, token_count, window, window_end_char) VALUES ('nodes', 'mem', 1, 9, 0, 4)",
+        {"odd_tasks"},
+        False,
+    ),
+    "a task of attempts that are no number": (
+        "INSERT INTO tasks (type, kind, id, attempts) VALUES ('nodes', 'mem', 1, 'abc')",
+        {"odd_tasks"},
+        False,
+    ),
+    "a task that is never due": (
+        "INSERT INTO tasks (type, kind, id, due_at) VALUES ('nodes', 'mem', 1, 9e999)",
+        {"odd_tasks"},
+        False,
+    ),
+    "a task leased for ever": (
+        "INSERT INTO tasks (type, kind, id, lease_until) VALUES ('nodes', 'mem', 1, x'ff')",
+        {"odd_tasks"},
+        False,
+    ),
+    "a task of work that is none": (
+        "INSERT INTO tasks (type, kind, id) VALUES (x'00', 'mem', 1)",
+        {"odd_tasks"},
+        False,
+    ),
     "a failure of nothing": (
         "INSERT INTO failures VALUES ('nodes', 'mem', 9, 1, 0, 'x')",
         {"orphan_rows"},

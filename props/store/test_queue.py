@@ -246,3 +246,85 @@ def test_a_record_that_cannot_be_divided_ends_its_task_and_is_named(bench: Bench
     assert (quote.start, quote.text, quote.node) == (0, "ab\u6f22\u5b57", None)
     store.update(bad, "now letters")
     assert store.check_health().findings == {}
+
+
+#: What another program may have put in a column of the first of two tasks. A value of no sense counts as if it were
+#: not there: the record is measured again, tried as often as any, due now, and leased to nobody.
+ODD_TASKS = [
+    f"{column} = {value}"
+    for column, values in {
+        "token_count": ["''", "x''", "9e999", "1e300", "1.5", "-1", "NULL"],
+        "window": ["''", "x'ff'", "9e999", "1e-300", "0", "-3", "NULL"],
+        "window_end_char": ["'x'", "-5", "9e999", "NULL"],
+        "attempts": ["'abc'", "x''", "1.5", "9e999", "-9e999", "-9223372036854775808"],
+        "due_at": ["'abc'", "x''", "9e999", "1e308", "-9e999"],
+        "lease_until": ["'abc'", "x''", "9e999", "1e308"],
+        "lease_owner": ["x'ff'", "CAST(x'ff' AS TEXT)", "7"],
+        "last_error": ["x'ff'", "CAST(x'ff' AS TEXT)"],
+    }.items()
+    for value in values
+]
+
+
+@pytest.mark.parametrize("odd", ODD_TASKS)
+def test_an_odd_task_holds_up_nothing(bench: Bench, odd: str) -> None:
+    """Whatever a task's columns hold, one drain builds its record and every other one."""
+    store, raw = bench.open(), bench.raw()
+    for _ in range(2):
+        store.store(LONG, Scope())
+    raw.execute(f"UPDATE tasks SET {odd} WHERE id = 1")
+    assert store.drain() == Drained(built=2, failed=0)
+    assert raw.execute("SELECT DISTINCT parent_id FROM record_nodes").fetchall() == [(1,), (2,)]
+    assert raw.execute(TASKS).fetchall() == []
+
+
+@pytest.mark.parametrize("odd", [each for each in ODD_TASKS if each.startswith(("attempts", "due_at"))])
+def test_an_odd_task_backs_off_as_any_other(bench: Bench, odd: str) -> None:
+    """A server that is away is asked once for it and not without end; its columns are in order from then on."""
+    store, raw = bench.open(), bench.raw()
+    store.store(LONG, Scope())
+    raw.execute(f"UPDATE tasks SET {odd}")
+    bench.embedder.away = True
+    assert store.drain() == Drained(built=0, failed=1)
+    due = bench.clock.now + BACK_OFF
+    assert raw.execute(TASKS).fetchall() == [("mem", 1, 1, due, None, "the tiny embedder is away")]
+
+
+def test_more_attempts_than_there_are_are_used_up(bench: Bench) -> None:
+    """However large the number is."""
+    store, raw = bench.open(), bench.raw()
+    store.store(LONG, Scope())
+    raw.execute("UPDATE tasks SET attempts = 9223372036854775807")
+    assert store.drain() == Drained(0, 0)
+    assert raw.execute(TASKS).fetchall() == []
+    assert store.repair().built == 1
+
+
+@pytest.mark.parametrize("odd", ["token_count = ''", "window = 0", "window = -9e999"])
+def test_an_odd_report_is_no_claim_that_a_build_is_owed(bench: Bench, odd: str) -> None:
+    """The same text again, while the server is away: status is queued exactly when the record is known to be long."""
+    store, raw = bench.open(), bench.raw()
+    ref = store.store(LONG, Scope()).ref
+    bench.embedder.away = True
+    raw.execute(f"UPDATE tasks SET {odd}")
+    assert store.update(ref, LONG).nodes is None
+
+
+@pytest.mark.parametrize("attempts", ["'abc'", "x''", "NULL", "9e999", "-9223372036854775808"])
+def test_an_odd_count_of_failures_stops_no_repair(bench: Bench, attempts: str) -> None:
+    """It orders records by their failures, whatever one of them holds, and then counts on from a number."""
+    store, raw = bench.open(queue=False), bench.raw()
+    for _ in range(2):
+        store.store(LONG, Scope())
+    raw.execute("DROP TABLE failures")
+    raw.execute(
+        "CREATE TABLE failures (work, parent_kind, parent_id, attempts, undividable, reason,"
+        " PRIMARY KEY (work, parent_kind, parent_id))"
+    )
+    raw.execute(f"INSERT INTO failures VALUES ('nodes', 'mem', 1, {attempts}, 0, 'x'), ('nodes', 'mem', 2, 1, 0, 'x')")
+    bench.embedder.refuse = lambda what, _: what == "embed"
+    assert store.repair().failed == 2
+    ((_, first), (_, second)) = raw.execute("SELECT parent_id, attempts FROM failures ORDER BY parent_id").fetchall()
+    assert (first >= 1, second) == (True, 2)
+    bench.embedder.refuse = lambda *_: False
+    assert store.repair().built == 2
