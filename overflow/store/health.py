@@ -35,17 +35,17 @@ FINDINGS = (
     "missing_triggers",  # a trigger is missing, or is another
     "missing_tables",  # a table or view is missing, and nothing else was looked at
     "unreadable_text",  # * a BLOB, or no UTF-8: read with U+FFFD
-    "empty_text",  # * the store takes none, so that an export leaves it out
-    "odd_columns",  # * an axis that is no text in UTF-8, or a time that is no finite number
+    "empty_text",  # * or NULL: the store takes none, so that an export leaves it out
+    "odd_columns",  # * an axis that is no text in UTF-8 (NULL is none), or a time that is no finite number
     "unknown_tokens",  # * nobody can say whether the record fits
     "undividable",  # * no character of it fits the window
 )
 
 _RECORDS = "SELECT kind, id FROM records ORDER BY kind, id"
 _RECORD = (
-    "SELECT CAST(r.text AS BLOB), typeof(r.text), r.embedding_model, r.embedding, v.text_sha256, r.created_at,"
-    " r.updated_at, typeof(r.agent) = 'text' AND typeof(r.project) = 'text' AND typeof(r.channel) = 'text',"
-    " CAST(r.agent AS BLOB), CAST(r.project AS BLOB), CAST(r.channel AS BLOB)"
+    "SELECT coalesce(CAST(r.text AS BLOB), x''), typeof(r.text), r.embedding_model, r.embedding, v.text_sha256,"
+    " r.created_at, r.updated_at, typeof(r.agent) = 'text' AND typeof(r.project) = 'text'"
+    " AND typeof(r.channel) = 'text', CAST(r.agent AS BLOB), CAST(r.project AS BLOB), CAST(r.channel AS BLOB)"
     " FROM records r LEFT JOIN record_vectors v ON v.parent_kind = r.kind AND v.parent_id = r.id"
     " WHERE r.kind = ? AND r.id = ?"
 )

@@ -116,7 +116,8 @@ _STATEMENTS: dict[Kind, _Statements] = {
         delete="DELETE FROM episodes WHERE id = ?",
     ),
 }
-_TEXT = "SELECT CAST(text AS BLOB), typeof(text) FROM records WHERE kind = ? AND id = ?"
+# NULL, which a table of another program may hold, is a text of no bytes that is none, as a BLOB is.
+_TEXT = "SELECT coalesce(CAST(text AS BLOB), x''), typeof(text) FROM records WHERE kind = ? AND id = ?"
 _TEXT_IN_SCOPE = _TEXT + " AND agent = ? AND project = ? AND channel = ?"
 _VECTOR = (
     "SELECT r.embedding, r.embedding_model, v.text_sha256 FROM records r"

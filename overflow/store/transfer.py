@@ -19,8 +19,9 @@ from overflow.store.records import Kind, Scope, accepted, is_time
 from overflow.whole_file import whole_file
 
 _RECORDS = (
-    "SELECT kind, CAST(agent AS BLOB), CAST(project AS BLOB), CAST(channel AS BLOB), CAST(text AS BLOB), locked,"
-    " created_at, updated_at FROM records WHERE CAST(text AS BLOB) <> x'' ORDER BY kind, id"
+    "SELECT kind, coalesce(CAST(agent AS BLOB), x''), coalesce(CAST(project AS BLOB), x''),"
+    " coalesce(CAST(channel AS BLOB), x''), CAST(text AS BLOB), locked, created_at, updated_at"
+    " FROM records WHERE CAST(text AS BLOB) <> x'' ORDER BY kind, id"
 )
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overflow.errors import InputError
-from overflow.store import Health, Ref, Scope
+from overflow.store import Drained, Health, Ref, Scope
 from overflow.store.errors import DamagedStoreError, NotAStoreError, StoreInputError
 from overflow.store.records import LENGTH_LIMIT
 from props.store.conftest import Bench, on_a_bench
@@ -177,17 +177,39 @@ ODD = {
     "updated_at = -9e999": ("updated_at", 0.0, "odd_columns"),
     "content = ''": ("text", None, "empty_text"),
     "content = x''": ("text", None, "empty_text"),
+    "agent = NULL": ("agent", "", "odd_columns"),
+    "project = NULL": ("project", "", "odd_columns"),
+    "channel = NULL": ("channel", "", "odd_columns"),
+    "created_at = NULL": ("created_at", 0.0, "odd_columns"),
+    "updated_at = NULL": ("updated_at", 0.0, "odd_columns"),
+    "content = NULL": ("text", None, "empty_text"),
 }
+#: A record table as another program may have made it: the columns by their names, and nothing that they must be.
+FOREIGN = (
+    "CREATE TABLE {} (id INTEGER PRIMARY KEY AUTOINCREMENT, agent, project, channel, {}, locked, created_at,"
+    " updated_at, embedding, embedding_model)"
+)
 
 
 @pytest.mark.parametrize("odd", ODD)
 def test_an_odd_row_is_named_and_loses_no_other_record(bench: Bench, odd: str) -> None:
     """It is exported as an import accepts it, or left out if it has no text; the others come through as they are."""
     column, value, finding = ODD[odd]
+    raw = bench.raw()
+    raw.execute(FOREIGN.format("memories", "content"))
+    raw.execute(FOREIGN.format("episodes", "summary"))
     store, file = bench.open(), bench.path("out.jsonl")
     for text in ("first", "second"):
         store.store(text, Scope())
-    bench.raw().execute(f"UPDATE memories SET {odd} WHERE id = 1")
+    raw.execute(f"UPDATE memories SET {odd} WHERE id = 1")
+    first, second = Ref("mem", 1), Ref("mem", 2)
+    in_scope = not odd.startswith(("agent", "project", "channel"))
+    shown = ("first" if value is not None else "") if in_scope else None
+    assert (store.contents(first, Scope()), store.contents(second, Scope())) == (shown, "second")
+    quotes = [store.quote(ref, "second", Scope()) for ref in (first, second)]
+    assert [quote and quote.text for quote in quotes] == [shown, "second"]
+    assert [hit.ref for hit in store.recall("second", Scope(), 1)] == [second]
+    assert store.drain() == Drained(built=0, failed=0)
     assert finding in store.check_health().findings
     assert store.check_health().findings[finding] == (Ref("mem", 1),)
     store.repair()
