@@ -7,9 +7,10 @@ input"; Overflow Tree, section 3 (the write lock).
 
 import os
 import sqlite3
+import stat
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -110,17 +111,26 @@ class Database:
 def untouched(path: str) -> Iterator[Database | None]:
     """The database at `path` as it is, read without a byte written; None when there is nothing in it yet.
 
-    Raises NotAStoreError, before SQLite would take a file shorter than a page for an empty one and overwrite it.
+    Raises NotAStoreError, before SQLite would take a file shorter than a page for an empty one and overwrite it, wait
+    for a pipe, or take no name for that of a database which goes when it is closed.
     """
+    if not path:
+        raise NotAStoreError("a store has a path, and this one is empty; give that of a store, or a new one")
+
     # Never by opening the file here: closing it would end every lock that this process holds on it, and another process
     # would take its log away as if nobody used it. POSIX advisory locks; sqlite.org/howtocorrupt.html, section 2.2.
     file = Path(path)
     try:
-        with suppress(OSError):
-            file.stat()
+        status = file.stat()
     except ValueError as error:
         raise NotAStoreError(f"{path} is no path: no name of a file has such a character; give another") from error
-    if not file.is_file() or not (size := file.stat().st_size):
+    except OSError:
+        yield None  # Not there, or SQLite says what is wrong when it is opened to be written.
+        return
+    if not stat.S_ISREG(status.st_mode):
+        raise NotAStoreError(f"{path} is no regular file, but a folder, a pipe or a device; give the path of a store")
+    size = status.st_size
+    if not size:
         yield None
         return
     if not os.access(file, os.R_OK):

@@ -34,6 +34,8 @@ _OBJECTS = (
     " AND name NOT GLOB '*_fts_*' OR type = 'trigger'"
 )
 _COLUMNS = "SELECT name FROM pragma_table_info(?)"
+# Of nothing else is it certain that it is a whole number, and another in each row.
+_HAS_ID = "SELECT 1 FROM pragma_table_info(?) WHERE name = 'id' AND pk = 1 AND upper(type) = 'INTEGER'"
 
 # A version-1 database may have records that no index holds yet, and an index made anew holds none.
 _FILL_INDEX = (
@@ -167,6 +169,8 @@ def _faults(database: Database, stored: dict[str, Made]) -> Iterator[str]:
     for name in _RECORD_TABLES:
         if name not in stored:
             yield f"it has no table {name}"
+        elif database.row(_HAS_ID, (name,)) is None:
+            yield f"its table {name} has no id that is an INTEGER PRIMARY KEY"
 
 
 @cache

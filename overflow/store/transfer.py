@@ -20,8 +20,8 @@ from overflow.whole_file import whole_file
 
 _RECORDS = (
     "SELECT kind, coalesce(CAST(agent AS BLOB), x''), coalesce(CAST(project AS BLOB), x''),"
-    " coalesce(CAST(channel AS BLOB), x''), CAST(text AS BLOB), locked, created_at, updated_at"
-    " FROM records WHERE CAST(text AS BLOB) <> x'' ORDER BY kind, id"
+    " coalesce(CAST(channel AS BLOB), x''), CAST(text AS BLOB), locked,"
+    " created_at, updated_at FROM records WHERE CAST(text AS BLOB) <> x'' ORDER BY kind, id"
 )
 
 

@@ -1,6 +1,7 @@
 """Creation, migration and what cannot be opened: sections 1 and 4; DESIGN.md, "Bad input"."""
 
 import json
+import os
 import re
 import sqlite3
 from collections.abc import Callable
@@ -120,6 +121,15 @@ FOREIGN = {
     "a negative version": ([CUSTOMERS, "PRAGMA user_version = -1"], "has no table memories"),
     "a newer version": ([CUSTOMERS, "PRAGMA user_version = 3"], "schema version 3"),
     "memories of another form": (["CREATE TABLE memories (x)"], "its table memories lacks agent"),
+    "ids that are none": (
+        [
+            "CREATE TABLE memories (id PRIMARY KEY, agent, project, channel, content, locked, created_at, updated_at,"
+            " embedding, embedding_model)",
+            "CREATE TABLE episodes (id INTEGER PRIMARY KEY, agent, project, channel, summary, locked, created_at,"
+            " updated_at, embedding, embedding_model)",
+        ],
+        "its table memories has no id",
+    ),
     "a view of one of our names": (["CREATE VIEW memories AS SELECT 1"], "its memories is a view and no table"),
     "a table of a view's name": (["CREATE TABLE records (x)"], "its records is a table and no view"),
 }
@@ -158,6 +168,40 @@ def test_a_file_shorter_than_a_page_is_no_empty_database(bench: Bench, content: 
     with pytest.raises(NotAStoreError, match="is not a SQLite database"):
         bench.open()
     assert path.read_bytes() == content
+
+
+def _pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _folder(path: Path) -> None:
+    path.mkdir()
+
+
+def _device(path: Path) -> None:
+    path.symlink_to(os.devnull)
+
+
+@pytest.mark.parametrize("make", [_pipe, _folder, _device])
+def test_what_is_no_file_is_no_store(bench: Bench, make: Callable[[Path], None]) -> None:
+    """It is the caller's to mend (exit 2): no disk fails, and nobody waits for the other end of a pipe."""
+    make(Path(bench.path("a.db")))
+    with pytest.raises(NotAStoreError, match="no regular file"):
+        bench.open()
+    assert [path.name for path in bench.directory.iterdir()] == ["a.db"]
+
+
+def test_a_store_without_a_path_is_refused(bench: Bench) -> None:
+    """SQLite would keep it in a file without a name, and lose it with the connection."""
+    with pytest.raises(NotAStoreError, match="empty"):
+        MemoryStore("", bench.embedder)
+
+
+@pytest.mark.parametrize("name", ["n" * 300, "n/" * 3000])
+def test_a_path_longer_than_a_path_can_be_is_named(bench: Bench, name: str) -> None:
+    """What no file system takes is bad input."""
+    with pytest.raises(NotAStoreError, match="cannot be opened"):
+        bench.open(name)
 
 
 def test_an_empty_file_becomes_a_store(bench: Bench) -> None:
