@@ -20,6 +20,8 @@ from overflow.tokens.report import TokenReport
 from overflow.tokens.separation import separates_words
 from overflow.tokens.unicode_text import require_unicode
 
+_NONE = "is not a tokenizer.json of Hugging Face tokenizers"
+
 
 class TokenizerFileWindow:
     """A TokenWindow over the file at `path`; `window` in tokens, by default the file's own `truncation.max_length`.
@@ -31,8 +33,9 @@ class TokenizerFileWindow:
     def __init__(self, path: str | Path, window: int | None = None) -> None:
         source = _read(Path(path))
         self._tokenizer = _tokenizer(source, path)
-        self.prefix_safe = separates_words(json.loads(source))
-        self.window = _own_window(source, path) if window is None else window
+        description = _description(source, path)
+        self.prefix_safe = separates_words(description)
+        self.window = _own_window(description, path) if window is None else window
         if self.window < 1:
             raise InputError(f"a window of {self.window} tokens holds no text; give 1 or more")
         self.name = f"hf:{path}@{self.window}"
@@ -69,7 +72,7 @@ def _read(path: Path) -> str:
 
 
 def _tokenizer(source: str, path: str | Path) -> Tokenizer:
-    with told(f"{path} is not a tokenizer.json of Hugging Face tokenizers"), unheard():
+    with told(f"{path} {_NONE}"), unheard():
         tokenizer = Tokenizer.from_str(source)
         tokenizer.no_truncation()
         tokenizer.no_padding()
@@ -86,8 +89,17 @@ def _try_out(tokenizer: Tokenizer) -> None:
         tokenizer.encode("A word, 日本語 😀.\n")
 
 
-def _own_window(source: str, path: str | Path) -> int:
-    truncation = json.loads(source).get("truncation")
+def _description(source: str, path: str | Path) -> dict[str, object]:
+    try:
+        description: dict[str, object] = json.loads(source)
+    except (ValueError, RecursionError) as error:
+        # The binding passes over what it does not know, such as a number of 5,000 digits.
+        raise InputError(f"{path} {_NONE} (a number is too long, or lists too deep, for JSON)") from error
+    return description
+
+
+def _own_window(description: dict[str, object], path: str | Path) -> int:
+    truncation = description.get("truncation")
     length = truncation.get("max_length") if isinstance(truncation, dict) else None
     if not isinstance(length, int):
         raise InputError(f"{path} names no window (truncation.max_length); give one, such as hf:{path}@512")

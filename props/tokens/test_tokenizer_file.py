@@ -1,6 +1,7 @@
 """A tokenizer.json as a window: the library's own truncation says where the window closes."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,21 @@ def test_a_file_that_is_no_tokenizer_is_refused(tmp_path: Path, content: bytes) 
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"tokenizer\.json") as caught:
         TokenizerFileWindow(path, 8)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("odd", ["1" * 5_000, "[" * 20_000 + "]" * 20_000], ids=["a long number", "deep lists"])
+@pytest.mark.parametrize("window", [None, 8])
+def test_json_that_only_the_binding_takes_is_refused(tmp_path: Path, odd: str, window: int | None) -> None:
+    """It stands where the binding looks at nothing: one line that names the file, its window given or not."""
+    path = tmp_path / "tokenizer.json"
+    tokenizer = Tokenizer(models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")]))
+    tokenizer.enable_truncation(8)
+    tokenizer.save(str(path))
+    path.write_text(re.sub(r'("truncation": *\{)', rf'\1"odd": {odd},', path.read_text()))
+    Tokenizer.from_file(str(path))
+    with pytest.raises(InputError, match=r"tokenizer\.json is not a tokenizer\.json") as caught:
+        TokenizerFileWindow(path, window)
     assert "\n" not in str(caught.value)
 
 
