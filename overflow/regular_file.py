@@ -11,10 +11,13 @@ from pathlib import Path
 _OPENED = (Path("/dev/fd"), Path("/proc/self/fd"))
 _STDIN = Path("/dev/stdin")
 
+#: What is said of a file that memory cannot hold.
+TOO_LARGE = "larger than the memory there is"
+
 
 def read_regular(path: Path) -> bytes:
-    """The bytes of a regular file; raises OSError, whose `strerror` says so where it is another kind of file, and where
-    no file can have such a name.
+    """The bytes of a regular file; raises OSError, whose `strerror` says so where it is another kind of file, where no
+    file can have such a name, and where memory cannot hold it.
     """
     try:
         kind = path.stat().st_mode
@@ -23,4 +26,7 @@ def read_regular(path: Path) -> bytes:
     opened = path.parent in _OPENED or path == _STDIN
     if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind) and not opened:
         raise OSError(errno.EINVAL, "not a regular file, but a pipe or a device", str(path))
-    return path.read_bytes()
+    try:
+        return path.read_bytes()
+    except MemoryError as error:
+        raise OSError(errno.ENOMEM, TOO_LARGE, str(path)) from error

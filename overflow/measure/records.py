@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from overflow.errors import InputError
-from overflow.regular_file import read_regular
+from overflow.regular_file import TOO_LARGE, read_regular
 
 SUFFIXES = (".txt", ".md", ".jsonl")
 
@@ -46,11 +46,11 @@ def read_records(paths: Iterable[str]) -> Iterator[Record | InputError]:
             yield InputError(f"cannot read {path}: {error.strerror}")
             continue
         if path == "-":
-            yield from _stdin()
+            yield from _readable("stdin", _stdin())
         elif folder:
             yield from _folder(path)
         else:
-            yield from _file(Path(path))
+            yield from _readable(path, _file(Path(path)))
 
 
 def reads(paths: Iterable[str], file: Path) -> bool:
@@ -77,15 +77,21 @@ def _status(file: Path) -> os.stat_result | None:
         return None
 
 
+def _readable(name: str, records: Iterator[Record | InputError]) -> Iterator[Record | InputError]:
+    """The records of one source, which may be too large at any step: its bytes fit and its text does not."""
+    try:
+        yield from records
+    except OSError as error:
+        yield InputError(f"cannot read {name}: {error.strerror}")
+    except MemoryError:
+        yield InputError(f"cannot read {name}: {TOO_LARGE}")
+
+
 def _stdin() -> Iterator[Record | InputError]:
     if sys.stdin is None:
         yield InputError("cannot read stdin: it is closed")
         return
-    try:
-        data = sys.stdin.buffer.read()
-    except OSError as error:
-        yield InputError(f"cannot read stdin: {error.strerror}")
-        return
+    data = sys.stdin.buffer.read()
     yield from _lines("-", data) if _begins_as_lines(data) else _whole("-", data)
 
 
@@ -110,7 +116,7 @@ def _folder(path: str) -> Iterator[Record | InputError]:
     if not found and not failures:
         yield InputError(f"{path} holds no file that ends in {', '.join(SUFFIXES)}")
     for file in found:
-        yield from _file(file)
+        yield from _readable(str(file), _file(file))
 
 
 def _files_in(folder: str, failed: Callable[[OSError], None]) -> list[Path]:
@@ -123,11 +129,7 @@ def _files_in(folder: str, failed: Callable[[OSError], None]) -> list[Path]:
 
 
 def _file(path: Path) -> Iterator[Record | InputError]:
-    try:
-        data = read_regular(path)
-    except OSError as error:
-        yield InputError(f"cannot read {path}: {error.strerror}")
-        return
+    data = read_regular(path)
     yield from _lines(str(path), data) if path.suffix.lower() == ".jsonl" else _whole(str(path), data)
 
 

@@ -14,7 +14,7 @@ from tokenizers import Encoding, Tokenizer
 from tokenizers.models import BPE
 
 from overflow.errors import InputError
-from overflow.regular_file import read_regular
+from overflow.regular_file import TOO_LARGE, read_regular
 from overflow.tokens.binding import told, unheard
 from overflow.tokens.report import TokenReport
 from overflow.tokens.separation import separates_words
@@ -67,6 +67,8 @@ def _read(path: Path) -> str:
         return read_regular(path).decode()
     except OSError as error:
         raise InputError(f"cannot read the tokenizer file {path} ({error.strerror}); give a tokenizer.json") from error
+    except MemoryError as error:
+        raise InputError(f"cannot read the tokenizer file {path} ({TOO_LARGE}); give a tokenizer.json") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not text; give a tokenizer.json of Hugging Face tokenizers") from error
 

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -225,3 +226,44 @@ def test_what_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
         load(str(tmp_path))
     with pytest.raises(InputError, match="a subset has at least 1 record, not 0"):
         Corpus("c", "en", "here", "MIT", ()).subset(0)
+
+
+#: What `read_records` gives for the paths it is called with, in 100 MB more than the process has.
+IN_LITTLE_MEMORY = """
+import resource, sys
+from pathlib import Path
+from overflow.measure.records import read_records
+import encodings.utf_8, json
+pages = int(Path("/proc/self/statm").read_text().split()[0])
+limit = pages * resource.getpagesize() + 100_000_000
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+for each in read_records(sys.argv[1:]):
+    print(each)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere memory has no such limit")
+@pytest.mark.parametrize("name", ["large.txt", "large.jsonl", "-"])
+@pytest.mark.parametrize("size", [10**11, 7 * 10**7], ids=["its bytes", "its text"])
+def test_a_source_larger_than_memory_stops_no_other(tmp_path: Path, name: str, size: int) -> None:
+    """Neither where its bytes do not fit nor where they do and its text does not: one line, and the next is read."""
+    large, good = tmp_path / "large", tmp_path / "good.txt"
+    good.write_text("some words")
+    named = tmp_path / name if name != "-" else large
+    named.touch()
+    os.truncate(named, size)  # Of holes alone: it takes no room on the disk.
+    path = "-" if name == "-" else str(named)
+    with named.open("rb") as stdin:
+        ended = subprocess.run(
+            [sys.executable, "-c", IN_LITTLE_MEMORY, path, str(good)],
+            stdin=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    said = "stdin" if name == "-" else str(named)
+    assert (ended.stderr, ended.returncode) == ("", 0)
+    assert ended.stdout.splitlines() == [
+        f"cannot read {said}: larger than the memory there is",
+        f"Record(where={str(good)!r}, text='some words', own_id=None)",
+    ]

@@ -1,7 +1,10 @@
 """A tokenizer.json as a window: the library's own truncation says where the window closes."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -141,6 +144,33 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "absent.json", tmp_path):
         with pytest.raises(InputError, match="cannot read"):
             TokenizerFileWindow(path, 8)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere memory has no such limit")
+@pytest.mark.parametrize("size", [10**11, 7 * 10**7], ids=["its bytes", "its text"])
+def test_a_file_larger_than_memory_is_refused(tmp_path: Path, size: int) -> None:
+    """One line that names it, where its bytes do not fit and where they do and its text does not."""
+    path = tmp_path / "tokenizer.json"
+    path.touch()
+    os.truncate(path, size)  # Of holes alone: it takes no room on the disk.
+    script = (
+        "import resource, sys\n"
+        "from pathlib import Path\n"
+        "from overflow.errors import InputError\n"
+        "from overflow.tokens.tokenizer_file import TokenizerFileWindow\n"
+        "pages = int(Path('/proc/self/statm').read_text().split()[0])\n"
+        "limit = pages * resource.getpagesize() + 100_000_000\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n"
+        "try:\n"
+        "    TokenizerFileWindow(sys.argv[1], 3)\n"
+        "except InputError as error:\n"
+        "    print(error)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=False)
+    assert (ended.stderr, ended.returncode) == ("", 0)
+    assert ended.stdout == (
+        f"cannot read the tokenizer file {path} (larger than the memory there is); give a tokenizer.json\n"
+    )
 
 
 def test_dropout_of_the_file_counts_for_nothing(tmp_path: Path) -> None:
