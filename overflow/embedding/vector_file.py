@@ -37,6 +37,9 @@ _INSERT = "INSERT OR REPLACE INTO vectors (identity, sha256, vector) VALUES (?, 
 #: A file of another kind, a failing disk; and a message of SQLite that quotes what is no UTF-8, which sqlite3 decodes.
 _FAILURES = (sqlite3.Error, OSError, UnicodeDecodeError)
 
+#: No database, a database of which a part is lost, and one whose table has other columns.
+_DAMAGE = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR)
+
 #: Bytes at the end of a row that digest those before.
 _SEAL = 8
 
@@ -67,7 +70,7 @@ class VectorFile:
                 rows = [connection.execute(_SELECT, (identity, _digest(text))).fetchone() for text in texts]
         except _FAILURES as error:
             self._readable = self._writable = False
-            self._warn("read", error, "going on without; delete it")
+            self._warn("read", error, "going on without" + "; delete it" * _is_damage(error))
             return [None] * len(texts)
         return [None if row is None else _sound(row[0]) for row in rows]
 
@@ -91,6 +94,11 @@ class VectorFile:
 
     def _open(self) -> sqlite3.Connection:
         return sqlite3.connect(self.path, timeout=_PATIENCE)
+
+
+def _is_damage(error: Exception) -> bool:
+    """Whether the file is none of ours or is no longer whole; not one that is locked, or that may not be read."""
+    return isinstance(error, UnicodeDecodeError) or getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE
 
 
 def _digest(text: str) -> bytes:

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from overflow.embedding import vector_file
 from overflow.embedding.cache import CachedEmbedder, cache_directory
 from overflow.embedding.embedder import Embedded, Embedder
 from overflow.embedding.vector_file import VectorFile
@@ -119,6 +120,21 @@ def test_a_corrupt_file_is_done_without(tmp_path: Path, caplog: pytest.LogCaptur
             assert same(CachedEmbedder(Model(), tmp_path).embed(texts), Model().embed(texts))
     assert all("\n" not in record.getMessage() and str(path) in record.getMessage() for record in caplog.records)
     assert bool(caplog.records) == (kind != "no table")
+    assert ("delete it" in caplog.text) == (kind in ("garbage", "torn", "other table")), "a folder is no damaged file"
+
+
+def test_a_file_that_another_process_holds_is_not_to_be_deleted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is whole, and somebody's: this run goes on without, and says so."""
+    monkeypatch.setattr(vector_file, "_PATIENCE", 0.0)
+    CachedEmbedder(Model(), tmp_path).embed(["a"])
+    with closing(sqlite3.connect(tmp_path / "vectors.sqlite", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        assert same(CachedEmbedder(Model(), tmp_path).embed(["a"]), Model().embed(["a"]))
+    (record,) = caplog.records
+    assert "database is locked" in record.getMessage()
+    assert record.getMessage().endswith(": going on without")
 
 
 def run_sql(path: Path, sql: str, *parameters: object) -> None:
