@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from overflow.errors import InputError
-from overflow.regular_file import read_regular
+from overflow.regular_file import TOO_LARGE, read_regular
 from overflow.store.database import Database
 from overflow.store.errors import StoreInputError
 from overflow.store.records import Kind, Scope, accepted, is_time
@@ -56,9 +56,15 @@ def parse(path: str) -> list[Imported]:
     Raises StoreInputError, with its number, for a line that is none of an export's.
     """
     try:
-        content = read_regular(Path(path)).removeprefix(codecs.BOM_UTF8)
+        return _parsed(path)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
+    except MemoryError as error:
+        raise InputError(f"cannot read {path}: {TOO_LARGE}") from error
+
+
+def _parsed(path: str) -> list[Imported]:
+    content = read_regular(Path(path)).removeprefix(codecs.BOM_UTF8)
     found = []
     for number, line in enumerate(content.split(b"\n"), 1):
         if line.strip():

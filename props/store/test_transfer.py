@@ -3,6 +3,8 @@
 import json
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -137,6 +139,30 @@ def test_a_file_that_cannot_be_read_is_named(bench: Bench) -> None:
     """One line with the path and the system's reason."""
     with pytest.raises(InputError, match=r"cannot read .*missing\.jsonl: No such file"):
         bench.open().import_(bench.path("missing.jsonl"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere memory has no such limit")
+@pytest.mark.parametrize("size", [10**11, 7 * 10**7], ids=["its bytes", "its lines"])
+def test_an_export_larger_than_memory_is_named(bench: Bench, size: int) -> None:
+    """One line, where its bytes do not fit and where they do and its lines do not."""
+    path = Path(bench.path("large.jsonl"))
+    path.touch()
+    os.truncate(path, size)  # Of holes alone: it takes no room on the disk.
+    script = (
+        "import resource, sys\n"
+        "from pathlib import Path\n"
+        "from overflow.errors import InputError\n"
+        "from overflow.store.transfer import parse\n"
+        "pages = int(Path('/proc/self/statm').read_text().split()[0])\n"
+        "limit = pages * resource.getpagesize() + 100_000_000\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n"
+        "try:\n"
+        "    parse(sys.argv[1])\n"
+        "except InputError as error:\n"
+        "    print(error)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=False)
+    assert (ended.stderr, ended.stdout) == ("", f"cannot read {path}: larger than the memory there is\n")
 
 
 def test_an_import_from_a_pipe_is_refused(bench: Bench) -> None:
