@@ -167,7 +167,9 @@ class NodeToAnybody(Sabotaged):
 
 
 @saboteur(
-    "rewrite-drops-nodes", {"rewrite": "a rewrite of the same text keeps the nodes"}, requires="execute design_schema"
+    "rewrite-drops-nodes",
+    {"rewrite": "a rewrite of the same text keeps the nodes", "status": "a long record has no nodes"},
+    requires="execute design_schema",
 )
 class RewriteDropsNodes(Sabotaged):
     """Writing the same text again deletes the nodes."""
@@ -199,6 +201,7 @@ class NoLimit(Sabotaged):
 @saboteur(
     "blind-health",
     {
+        "bad-row": "health names an unreadable row",
         "grown-window": "nodes cut against another window are named by health",
         "model": "nodes of another model count as missing, and nothing else does",
         "repair": "missing_nodes names the long records without nodes, and no others",
