@@ -25,7 +25,7 @@ from overflow.contract.results import CorpusResult, Result, Status, as_text, des
 from overflow.contract.scenario import Scenario
 from overflow.contract.signals import TIMEOUT, end_if_asked, terminated_as_interrupted
 from overflow.contract.steps import Steps
-from overflow.contract.subject import CAPABILITIES, CLAIMS, Ref, Subject, capabilities, method_name
+from overflow.contract.subject import CAPABILITIES, CLAIMS, Subject, capabilities, method_name
 from overflow.contract.violation import Violation
 from overflow.contract.watched import SubjectCrash, Watched, answer, started
 from overflow.contract.world import SubjectFactory, World
@@ -152,26 +152,27 @@ class Runner:
         if reason := self._cannot_ask(law):
             return CorpusResult("skipped", reason, records, 0, 0.0)
         began = time.perf_counter()
-        divided: set[Ref] = set()
+        divided = 0
         tally = Tally()
 
         def once() -> None:
+            nonlocal divided
             with self._world(law, scenario, tally, model) as world:
                 try:
                     _checked(law, world)
                 finally:
-                    divided.update(world.divided)
+                    divided = world.most_divided
 
         status, reason, counterexample, error = self._outcome(law, once)
         if status == "holds":
             long = sum(scenario.runs_past(record.text) for record in scenario.records)
-            if not divided or 2 * len(divided) < long:
+            if not divided or 2 * divided < long:
                 status = "violated"
-                reason = f"too few records divided: {len(divided)} of the {long} that run past the window"
+                reason = f"too few records divided: {divided} of the {long} that run past the window"
             else:
                 status, reason = evident(law, tally)
         seconds = time.perf_counter() - began
-        return CorpusResult(status, reason, records, len(divided), seconds, counterexample, error)
+        return CorpusResult(status, reason, records, divided, seconds, counterexample, error)
 
     @contextmanager
     def _world(self, law: Law, scenario: Scenario, tally: Tally, model: Model | None = None) -> Iterator[World]:

@@ -97,7 +97,7 @@ class Watched:
         self._subject = subject
         self._allowed = allowed
         self._steps = steps
-        self._place = place
+        self.place = place
         self._timeout = timeout
         self._may_die = False
         self._is_overdue = False
@@ -115,7 +115,7 @@ class Watched:
         def call(*args: Any, **kwargs: Any) -> Any:
             if self._is_overdue and name == "close":
                 return None  # What was given up holds whatever it held, and would only take as long again.
-            step = self._steps.begin(self._place, name, args, kwargs)
+            step = self._steps.begin(self.place, name, args, kwargs)
             outcome: Any = None
             try:
                 outcome = self._answer(name, functools.partial(_conforming, name, member, *args, **kwargs))

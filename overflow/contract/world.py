@@ -60,8 +60,8 @@ class World(AbstractContextManager["World"]):
         self.server = server
         self.scenario = scenario
         self.steps = Steps()
-        #: The records seen to have been divided, by the database or by what was embedded; texts may be equal.
-        self.divided: set[Ref] = set()
+        #: The records seen to have been divided, by the database or by what was embedded, each with its store's name.
+        self.divided: set[tuple[str, Ref]] = set()
         #: How often what a law is about really happened, by its name.
         self.evidence: Counter[str] = Counter()
 
@@ -150,8 +150,17 @@ class World(AbstractContextManager["World"]):
         """The record's nodes, read from the database; remembers that something divided."""
         nodes = subject.nodes(ref)
         if len(nodes) > 1:
-            self.divided.add(ref)
+            self.has_divided(subject, ref)
         return nodes
+
+    def has_divided(self, subject: Subject, ref: Ref) -> None:
+        """Remember that this record was divided."""
+        self.divided.add((cast(Watched, subject).place, ref))
+
+    @property
+    def most_divided(self) -> int:
+        """How many records were divided in the store that divided most; records, for their texts may be equal."""
+        return max(Counter(place for place, _ in self.divided).values(), default=0)
 
     def embedded_since(self, mark: int) -> set[str]:
         """Every text posted to be embedded since `mark`."""

@@ -160,7 +160,7 @@ def test_tokens_are_known_again_after_a_law_that_failed(runner: Runner) -> None:
                 raise LookupError
         except LookupError:
             left.append(world.server.script.window)
-        world.divided.add(Ref("mem", 1))
+        world.divided.add(("a", Ref("mem", 1)))
 
     scenario = _scenario(["a b c d"])
     runner.check_corpus(_law(check), scenario)
@@ -178,7 +178,7 @@ def test_a_hook_inside_another_gives_back_the_outer_one(runner: Runner) -> None:
                 pass
             seen.append(world.server.script.hook is outer)
         seen.append(world.server.script.hook)
-        world.divided.add(Ref("mem", 1))
+        world.divided.add(("a", Ref("mem", 1)))
 
     runner.check_corpus(_law(check), _scenario(["a b c d"]))
     assert seen == [True, None]
@@ -234,7 +234,7 @@ def test_evidence_is_demanded(runner: Runner) -> None:
     """A law whose case never came up in any example does not hold."""
 
     def check(world: World) -> None:
-        world.divided.add(Ref("mem", 1))
+        world.divided.add(("a", Ref("mem", 1)))
 
     found = runner.check(_law(check, evidence=("races",)), QUICK, 0)
     assert (found.status, found.reason) == ("violated", "races: 0 in 40 examples, 2 are needed to prove anything")
@@ -245,7 +245,7 @@ def test_evidence_is_demanded_of_whoever_gave_the_occasion(runner: Runner, occas
     """Where the subject never did what a law is about there is nothing to ask; where it did, the law needs force."""
 
     def check(world: World) -> None:
-        world.divided.add(Ref("mem", 1))
+        world.divided.add(("a", Ref("mem", 1)))
         world.evidence["builds"] += occasions
 
     found = runner.check(replace(_law(check, evidence=("races",)), occasion="builds"), QUICK, 0)
@@ -257,22 +257,23 @@ def test_corpus_of_which_too_little_divides_proves_nothing(runner: Runner) -> No
     """DESIGN.md, principle 4: of the records that run past the window half must divide."""
 
     def check(world: World) -> None:
-        world.divided.add(Ref("mem", 1))
+        world.divided.add(("a", Ref("mem", 1)))
 
     found = runner.check_corpus(_law(check), _scenario(["a b c d", "e f g h", "i j k l"]))
     assert (found.status, found.reason) == ("violated", "too few records divided: 1 of the 3 that run past the window")
 
 
 def test_equal_texts_of_a_corpus_are_records_each(runner: Runner) -> None:
-    """A corpus may hold a document twice: what is counted is records, on both sides."""
+    """A corpus may hold a document twice, and a law two stores: what is counted is records of one store."""
     scenario = _scenario(["a b c d"] * 3)
 
     def check(world: World) -> None:
-        subject = world.open()
-        refs = [each.ref for each in world.fill(subject)]
-        world.settle(subject)
-        for ref in refs:
-            world.nodes(subject, ref)
+        for name in ("a", "b"):
+            subject = world.open(name)
+            refs = [each.ref for each in world.fill(subject)]
+            world.settle(subject)
+            for ref in refs:
+                world.nodes(subject, ref)
 
     law = replace(_law(check), requires=frozenset({"store", "nodes", "text", "settle"}))
     found = runner.check_corpus(law, scenario)

@@ -155,7 +155,7 @@ def compare_and_swap(world: World) -> None:
         return
     world.evidence["races"] += 1
     old = texts[race.victim]
-    world.divided.add(race.victim)  # the write came between the embedding of two nodes
+    world.has_divided(subject, race.victim)  # the write came between the embedding of two nodes
     if race.action == "delete":
         left = subject.nodes(race.victim)
         title = "a build wrote nodes of a deleted record"
