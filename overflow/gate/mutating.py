@@ -162,9 +162,14 @@ def _survives(code: int) -> bool:
 
 
 def _commit(tree: Path) -> str:
-    """The commit of the tree, marked when its files differ from it."""
-    command = ["git", "-C", str(tree), "describe", "--always", "--dirty", "--abbrev=12"]
+    """The commit of the tree, marked when its files differ from it; the results differ with every module that ends."""
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        commit = _git(tree, "rev-parse", "--short=12", "HEAD")
+        changed = _git(tree, "status", "--porcelain", "--untracked-files=no", "--", ".", f":(exclude){_RESULTS}")
     except (OSError, subprocess.CalledProcessError) as error:
         raise InputError(f"{tree} is no git checkout, so a result could not say what it is of: {error}") from error
+    return commit + "-dirty" * bool(changed)
+
+
+def _git(tree: Path, *words: str) -> str:
+    return subprocess.run(["git", "-C", str(tree), *words], capture_output=True, text=True, check=True).stdout.strip()
