@@ -99,6 +99,9 @@ def mutate(
     with terminated_as_interrupted(), gate, _Progress(len(chosen)) as progress:
         baseline = gate.baseline()
         red = [result for result in baseline.results if result.state in ("red", "broken")]
+        if all(result.state in ("idle", "skipped") for result in baseline.results):
+            # Each says why it came to nothing: a suite that proves nothing is not green.
+            red = [result for result in baseline.results if result.state == "idle"]
         verdicts = [] if red else gate.break_each(_askable(chosen, baseline), progress.ended)
     if json_path != "-":
         out = stdout_console()

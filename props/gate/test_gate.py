@@ -199,7 +199,7 @@ def test_a_law_weakened_by_hand_lets_a_mutant_survive(monkeypatch: pytest.Monkey
         monkeypatch.setenv("PYTHONPATH", str(weakened))
         with Gate("reference", catalogue, python=sys.executable, seed=0, workers=1) as gate:
             (verdict,) = gate.break_each(
-                [Breaking(noticed.name, "source", noticed.breaks, {"6": ""}, noticed)], lambda _: None
+                [Breaking(noticed.name, "source", noticed.breaks, {"6": ()}, noticed)], lambda _: None
             )
     assert verdict.outcome == "survived"
 
@@ -215,7 +215,7 @@ def test_a_mutant_that_never_ends_is_timed_out(toy: Path, monkeypatch: pytest.Mo
     catalogue = load(toy / "mutants.toml", [law.id for law in all_laws()])
     with Gate("toy:Store", catalogue, python=sys.executable, seed=0, workers=1) as gate:
         gate.baseline()
-        (verdict,) = gate.break_each([Breaking("loops", "source", "?", {"4": ""}, loops)], lambda _: None)
+        (verdict,) = gate.break_each([Breaking("loops", "source", "?", {"4": ()}, loops)], lambda _: None)
     assert (verdict.outcome, verdict.red) == ("timeout", frozenset())
 
 

@@ -10,7 +10,7 @@ from overflow.gate import report
 from overflow.gate.power import Power, power
 from overflow.gate.verdict import LawResult, Outcome, Verdict, judged, law_result
 
-State = Literal["green", "red", "skipped", "broken"]
+State = Literal["green", "red", "skipped", "broken", "idle"]
 
 
 def results(**states: State) -> list[LawResult]:
@@ -31,22 +31,40 @@ def results(**states: State) -> list[LawResult]:
         (set(), {"_1": "red"}, "wrong_red", "1 went red"),
         ({"1"}, {"_1": "red", "_2": "broken"}, "broken", "2: why"),
         ({"1"}, {"_1": "broken"}, "broken", "1: why"),
+        ({"1"}, {"_1": "red", "_2": "idle"}, "as_expected", None),
+        ({"1"}, {"_1": "idle"}, "survived", "no law went red; 1 had to"),
     ],
 )
 def test_the_red_laws_must_equal_the_named_ones(
     expected: set[str], states: dict[str, State], outcome: Outcome, said: str | None
 ) -> None:
     """A law too few survives, a law too many is wrong, and what proves nothing breaks the run."""
-    found, reason = judged(dict.fromkeys(expected, ""), results(**states))
+    found, reason = judged(dict.fromkeys(expected, ()), results(**states))
     assert (found, reason) == (outcome, said)
+
+
+@pytest.mark.parametrize(
+    ("red", "outcome"),
+    [
+        ({"1": "a"}, "as_expected"),
+        ({"1": "a", "2": "other"}, "as_expected"),
+        ({"1": "other"}, "wrong_red"),
+        ({"1": "a", "3": "c"}, "wrong_red"),
+        ({}, "survived"),
+    ],
+)
+def test_on_a_foreign_subject_one_of_the_laws_is_enough(red: dict[str, str], outcome: Outcome) -> None:
+    """Which of its laws a saboteur reddens depends on what the subject does; one must, and no law beside them."""
+    found = [LawResult(law, "red", title, 0.1) for law, title in red.items()]
+    assert judged({"1": ("a",), "2": ("b",)}, found, exact=False)[0] == outcome
 
 
 def test_a_law_that_goes_red_for_another_reason_is_wrong() -> None:
     """Where the title of a violation is named, no other will do."""
     red = [LawResult("1", "red", "reconstruct returns the same records", 0.1)]
-    assert judged({"1": "reconstruct returns the same records"}, red) == ("as_expected", None)
-    assert judged({"1": ""}, red) == ("as_expected", None)
-    assert judged({"1": "a record is gone"}, red) == (
+    assert judged({"1": ("recall", "reconstruct returns the same records")}, red) == ("as_expected", None)
+    assert judged({"1": ()}, red) == ("as_expected", None)
+    assert judged({"1": ("a record is gone",)}, red) == (
         "wrong_red",
         "1 went red for another reason: reconstruct returns the same records",
     )
@@ -70,11 +88,12 @@ def line(status: str, counterexample: dict[str, str] | None, *, error: bool = Fa
         (line("skipped", None), "skipped"),
         (line("violated", {"expected": "a"}), "red"),
         (line("violated", {"scenario": "a"}, error=True), "broken"),
-        (line("violated", None), "broken"),
+        (line("violated", None), "idle"),
+        (line("violated", None, error=True), "broken"),
     ],
 )
 def test_only_a_violation_is_red(result: dict[str, Any], state: State) -> None:
-    """A crash of the subject, and a run in which too little divided, are no violation."""
+    """A crash of the subject is none, nor are examples in which too little divided, or the law's case never came."""
     assert law_result(result).state == state
 
 
