@@ -5,14 +5,17 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import ClassVar
 from xml.etree import ElementTree as ET
 
 import pytest
+from rich.progress import Progress
 
 from overflow.cli.check import check as command
 from overflow.contract.evidence import PROFILES
 from overflow.contract.laws import all_laws
 from overflow.contract.saboteurs import SABOTEURS
+from overflow.errors import UnavailableError
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -63,13 +66,51 @@ def test_corpus_column(tmp_path: Path) -> None:
     """Documents of the user's own are a column of their own; one document of many words divides."""
     (tmp_path / "long.md").write_text("The billing database is PostgreSQL 15. " * 200)
     (tmp_path / "short.txt").write_text("A note.")
-    ran = check("--invariant", "4", "--corpus", str(tmp_path), "--json", "-", cwd=tmp_path)
+    ran = check("--invariant", "3", "--corpus", str(tmp_path), "--json", "-", cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
     data = json.loads(ran.stdout)
     assert set(data["corpus"]) == {"id", "sha256", "records", "window", "model"}
     corpus = data["results"][0]["corpus"]
     assert (corpus["status"], corpus["records"], corpus["divided"]) == ("holds", 2, 1)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["long.md", "short.txt"], "a check leaves nothing behind"
+
+
+class _Shown(Progress):
+    """What a terminal would show, to be looked at."""
+
+    totals: ClassVar[list[float | None]] = []
+
+    def stop(self) -> None:
+        _Shown.totals[:] = [task.total for task in self.tasks]
+        super().stop()
+
+
+def test_the_progress_bar_knows_its_end_from_the_start(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The examples of the chosen laws, before the first of them is asked."""
+    monkeypatch.setattr("overflow.cli.check._progress", lambda console: _Shown(console=console, disable=True))
+    monkeypatch.setenv("HYPOTHESIS_STORAGE_DIRECTORY", str(folder))
+    monkeypatch.syspath_prepend(str(folder))
+    with pytest.raises(UnavailableError):
+        command.main(["--subject", "mine:DoesNotOpen", "--invariant", "3", "--corpus", "none"], standalone_mode=False)
+    assert _Shown.totals == [40]
+
+
+def test_a_failure_on_the_corpus_names_the_document_everywhere(folder: Path) -> None:
+    """In the box, in JUnit and in the JSON; the last line says where the law failed, and the corpus is not repeated."""
+    text = "The billing database is PostgreSQL 15. "
+    (folder / "corp").mkdir()
+    for number in range(30):
+        (folder / "corp" / f"{number}.md").write_text(f"{number} " + text * (60 if number < 29 else 200))
+    asked = ("--subject", "mine:RefusesAPage", "--invariant", "3", "--corpus", "corp")
+    ran = check(*asked, "--junit", "out.xml", "--json", "out.json", cwd=folder)
+    assert ran.returncode == 1, ran.stderr
+    assert "document: 29.md" in ran.stdout
+    assert ran.stdout.splitlines()[-1].startswith("0 holds, 0 violated, 1 error (on the corpus), 0 skipped, in ")
+    (failure,) = ET.parse(folder / "out.xml").iter("error")
+    assert "document: 29.md" in (failure.text or "").splitlines()
+    corpus = json.loads((folder / "out.json").read_text())["results"][0]["corpus"]
+    assert (corpus["status"], corpus["error"], corpus["counterexample"]["document"]) == ("violated", True, "29.md")
+    assert len(json.dumps(corpus["counterexample"])) < 1_000
 
 
 def test_corpus_that_never_divides_proves_nothing(tmp_path: Path) -> None:
@@ -101,6 +142,15 @@ class NothingDivides(Crashing):
 
 class Slow(Crashing):
     def store(self, text, scope): time.sleep(3600)
+
+from overflow.subjects.reference import Reference
+
+class RefusesAPage(Reference):
+    def store(self, text, scope):
+        if len(text) > 5_000:
+            raise OSError("too long")
+        return super().store(text, scope)
+    archive_episode = store
 
 class EndsOnAPage(Crashing):
     def store(self, text, scope):
@@ -199,7 +249,7 @@ def test_a_saboteur_without_a_law_to_ask_is_bad_usage(folder: Path) -> None:
     assert line.endswith("law 1 needs configure, recall")
     needed = check("--subject", "mine:Crashing", "--saboteur", "touch-record", "--corpus", "none", cwd=folder)
     assert (needed.returncode, needed.stdout) == (2, "")
-    assert needed.stderr == "overflow: touch-record cannot break crashing, which lacks design_schema, execute\n"
+    assert needed.stderr == "overflow: touch-record cannot break crashing, which lacks design_schema, execute, refs\n"
     one_law_is_enough = check(
         "--subject",
         "mine:NothingDivides",
@@ -332,7 +382,7 @@ def test_examples_that_never_divide_fail_the_run(folder: Path) -> None:
         (["--subject", "cmd:no-such-command-anywhere"], 3, "no-such-command-anywhere"),
         (["--subject", "mine:DoesNotOpen"], 3, "no disk"),
         (["--invariant", "7"], 2, "no invariant or law is called '7'"),
-        (["--saboteur", "nobody"], 2, "no saboteur is called"),
+        (["--saboteur", "nobody"], 2, "no saboteur is called 'nobody'; --saboteur list names them\n"),
         (["--corpus", "no-such-corpus"], 2, "no-such-corpus"),
         (["--window", "words@40"], 2, "embeds nothing"),
         (["--window", "words@0"], 2, "words@0"),

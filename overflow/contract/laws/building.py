@@ -182,9 +182,12 @@ def pending_never_blocks(world: World) -> None:
     def read_meanwhile(request: Request) -> Reply | None:
         # Whatever the divider, a node is a part of a record, and neither a record nor a query of this law.
         parts = set(request.texts) - whole - set(world.scenario.queries)
-        if held or request.path != "/embed" or not any(part in text for part in parts for text in whole):
+        divided = [ref for ref, record in zip(refs, world.scenario.records, strict=True) if _holds(record.text, parts)]
+        if held or request.path != "/embed" or not divided:
             return None
         held.append(1)
+        # Its nodes may never come: only health and repair promise what becomes of a build that failed.
+        world.has_divided(subject, divided[0])
         with world.second_handle() as reader:
             _read_everything(world, reader, "pending", "a build waiting for the embedding server")
         return FAULT
@@ -194,9 +197,15 @@ def pending_never_blocks(world: World) -> None:
     if world.offers("repair"):
         repair_all(subject)
         check_built(world, subject, refs, "pending", "a build that failed once, and repair")
+    else:
+        world.settle(subject)
     world.evidence["builds held while reading"] += len(held)
     for ref in refs:
         world.nodes(subject, ref)
+
+
+def _holds(text: str, parts: set[str]) -> bool:
+    return any(part in text for part in parts)
 
 
 def _read_everything(world: World, subject: Subject, law_id: str, after: str) -> None:
