@@ -1,5 +1,6 @@
 """Plain faults of a store that the laws must notice, each by the violation that names it; and what is no fault."""
 
+import ast
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,10 +10,10 @@ from hypothesis import Phase
 
 from overflow.contract.evidence import PROFILES
 from overflow.contract.laws import all_laws
-from overflow.contract.laws.facts import was_embedded
+from overflow.contract.laws.facts import nearest, was_embedded
 from overflow.contract.results import Result
 from overflow.contract.runner import Runner
-from overflow.contract.subject import Health, Node, Ref, Scope, Stored, Subject
+from overflow.contract.subject import Health, Node, Ref, Scope, Stored, Subject, capabilities
 from overflow.embedding.embedder import Embedded
 from overflow.embedding.wordllama import wordllama_vectors
 from overflow.subjects.reference import Reference
@@ -186,14 +187,75 @@ class EmbedsTheHead(Embeds):
         return text[:8]
 
 
+class EmbedsLowerCase(Embeds):
+    def posted(self, text: str) -> str:
+        return text.lower()
+
+
 def test_a_stale_node_is_told_with_what_was_posted_for_it() -> None:
-    """The box shows the span and what was sent in its place."""
+    """The box calls it stale, beside all nodes of its record, and shows what was sent in its place."""
     found = result(EmbedsTheHead, "6")
     assert found.counterexample is not None, found
-    assert "a node of another text" in found.counterexample["title"]
-    span, posted = found.counterexample["span"], found.counterexample["posted for it"]
-    assert span.startswith(posted[:-1])
-    assert len(posted) < len(span)
+    shown = found.counterexample
+    assert shown["title"] == "stale nodes: their spans were never sent to be embedded"
+    assert shown["expected"] == "no stale nodes"
+    stale = ast.literal_eval(shown["got"])["stale nodes"]
+    assert stale
+    assert set(stale) <= set(ast.literal_eval(shown["nodes"]))
+    span, (first, *_) = (ast.literal_eval(shown[label]) for label in ("span", "nearest posted"))
+    assert span.startswith(first)
+    assert len(first) < len(span)
+
+
+def test_a_span_posted_in_lower_case_is_shown_as_it_was_posted() -> None:
+    """What was posted differs from the span by its case alone, and stands first."""
+    found = result(EmbedsLowerCase, "6")
+    assert found.counterexample is not None, found
+    span = ast.literal_eval(found.counterexample["span"])
+    assert ast.literal_eval(found.counterexample["nearest posted"])[0] == span.lower()
+
+
+@pytest.mark.parametrize(
+    "posted", ["the ﬁrst node ", "the first node", "The  First\nNode ", "the first no", "passage: The First Node "]
+)
+def test_the_likest_text_that_was_posted_stands_first(posted: str) -> None:
+    """Case, white space, normalisation, a shorter end and a prompt each leave it the likest."""
+    others = {"another record altogether", "The invoice of May", "", "12345"}
+    assert nearest("The First Node ", {posted, *others})[0] == posted
+
+
+def test_three_of_what_was_posted_are_shown() -> None:
+    """Of many the likest; of none, none."""
+    assert nearest("ab", {"ab!", "ab!!", "ab!!!", "zz", "yy"}) == ["ab!", "ab!!", "ab!!!"]
+    assert nearest("ab", set()) == []
+
+
+class WithoutRepair(Reference):
+    """A queue, and nothing that mends what failed: a failed build waits for its next turn."""
+
+    capabilities = capabilities(Reference()) - {"repair"}
+
+
+class DropsWhatFailed(WithoutRepair):
+    """The same, and a build that failed once is never begun again."""
+
+    _dropped: frozenset[Ref] = frozenset()
+
+    def settle(self) -> None:
+        waiting = [ref for ref in self.refs() if not self.nodes(ref)]
+        super().settle()
+        self._dropped |= {ref for ref in waiting if not self.nodes(ref)}
+
+    def nodes(self, ref: Ref) -> list[Node]:
+        return [] if ref in self._dropped else super().nodes(ref)
+
+
+@pytest.mark.parametrize("subject", [WithoutRepair, DropsWhatFailed])
+def test_a_failed_build_needs_no_repair_to_have_been_pending(subject: type[Subject]) -> None:
+    """Section 3 retries a failed build in the repair: without one it is read, and its build shows that it divides."""
+    found = result(subject, "pending")
+    assert (found.status, found.reason) == ("holds", None)
+    assert 2 * found.divided >= found.examples
 
 
 @pytest.mark.parametrize(

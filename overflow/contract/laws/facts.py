@@ -1,6 +1,8 @@
 """What several laws ask of a subject's node rows. Each is stated from the design and reads past the subject."""
 
+import unicodedata
 from collections.abc import Callable
+from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import TypeVar
 
@@ -10,6 +12,9 @@ from overflow.contract.watched import SubjectCrash
 from overflow.contract.world import ROUNDS, World
 
 T = TypeVar("T")
+
+#: How many of the texts that were posted a counterexample shows.
+_NEAREST = 3
 
 #: Where section 1 keeps a record's text.
 TABLES = {"mem": ("memories", "content"), "ep": ("episodes", "summary")}
@@ -62,10 +67,28 @@ def check_fresh(world: World, subject: Subject, ref: Ref, mark: int, law_id: str
     ]
     if stale:
         span = text[slice(*stale[0])]
-        related = sorted((each for each in embedded if each and (each in span or span in each)), key=len)
-        context |= {"span": repr(span), "posted for it": repr(related[-1]) if related else "nothing like it"}
-    title = "a node of another text than the one stored: its span was never sent to be embedded"
-    expect(not stale, law_id, title, expected="no node of the old text", got=stale, text=repr(text), **context)
+        posted = nearest(span, embedded)
+        context |= {"nodes": got, "span": repr(span), "nearest posted": posted or "nothing was posted since"}
+    title = "stale nodes: their spans were never sent to be embedded"
+    expect(not stale, law_id, title, expected="no stale nodes", got={"stale nodes": stale}, text=repr(text), **context)
+
+
+def nearest(span: str, posted: set[str]) -> list[str]:
+    """The texts most like `span`, at most three, the likest first; case, width and white space tell the least apart.
+
+    Texts are held to each other by the characters they have: in linear time, for a text may be a whole record.
+    """
+    matcher = SequenceMatcher(autojunk=False)
+    matcher.set_seq2(_folded(span))
+    likeness: dict[str, float] = {}
+    for each in posted:
+        matcher.set_seq1(_folded(each))
+        likeness[each] = matcher.quick_ratio()
+    return sorted(posted, key=lambda each: (-likeness[each], each))[:_NEAREST]
+
+
+def _folded(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def was_embedded(span: str, whole: str, embedded: set[str]) -> bool:

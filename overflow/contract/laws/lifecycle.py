@@ -161,7 +161,11 @@ def compare_and_swap(world: World) -> None:
         title = "a build wrote nodes of a deleted record"
         expect(not left, "swap", title, expected=[], got=left, text=repr(old), window=scenario.window.name)
     else:
-        check_fresh(world, subject, race.victim, race.mark, "swap", f"update to {new!r} while its nodes were built")
+        after = f"update to {new!r} while its nodes were built"
+        check_fresh(world, subject, race.victim, race.mark, "swap", after)
+        # A store that queued the new text for the next time has its nodes only now.
+        world.settle(subject)
+        check_fresh(world, subject, race.victim, race.mark, "swap", f"{after}, and draining the queue again")
 
 
 @dataclass(frozen=True)

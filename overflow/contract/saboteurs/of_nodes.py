@@ -98,7 +98,7 @@ class KeepAfterDelete(Sabotaged):
     "keep-after-update",
     {
         "4": "the last node ends at the parent's length",
-        "6": "a node of another text than the one stored: its span was never sent to be embedded",
+        "6": "stale nodes: their spans were never sent to be embedded",
         "interleavings": "the last node ends at the parent's length",
     },
     requires="update",
@@ -180,7 +180,11 @@ class ForgetModel(Sabotaged):
         return [replace(node, model="model") for node in self.subject.nodes(ref)]
 
 
-@saboteur("write-old-text", {"swap": "a build wrote nodes of a deleted record"}, requires="refs")
+@saboteur(
+    "write-old-text",
+    {"swap": ("a build wrote nodes of a deleted record", "stale nodes: their spans were never sent to be embedded")},
+    requires="refs",
+)
 class WriteOldText(Sabotaged):
     """A record that changed while the queue ran keeps the nodes of the text it had before."""
 
@@ -202,15 +206,15 @@ class WriteOldText(Sabotaged):
 @saboteur(
     "merge-nodes",
     {
-        "3": "a node fits the window",
-        "6": "a node of another text than the one stored: its span was never sent to be embedded",
+        "3": ("a node fits the window", "token_count is the span's own count"),
+        "6": "stale nodes: their spans were never sent to be embedded",
         "interleavings": "a stale node survived",
         "isolation": "a record and its nodes are read in its own scope alone",
         "model": "repair embeds every span with the new model",
-        "quote": "a long record is quoted by its most relevant node",
+        "quote": ("a long record is quoted by its most relevant node", "a quote spans the node it names"),
         "rule": "nodes are cut where the rule cuts",
-        "swap": "a node of another text than the one stored: its span was never sent to be embedded",
-        "tampered-parent": "a node of another text than the one stored: its span was never sent to be embedded",
+        "swap": "stale nodes: their spans were never sent to be embedded",
+        "tampered-parent": "stale nodes: their spans were never sent to be embedded",
     },
 )
 class MergeNodes(Sabotaged):
@@ -245,7 +249,7 @@ class KeepNeedlessNodes(Sabotaged):
     {
         "5": "the same text divides into the same nodes when they are rebuilt",
         "interleavings": "a stale node survived",
-        "tampered-parent": "a node of another text than the one stored: its span was never sent to be embedded",
+        "tampered-parent": "stale nodes: their spans were never sent to be embedded",
     },
     requires="execute design_schema refs repair",
 )

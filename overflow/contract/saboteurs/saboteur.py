@@ -45,12 +45,12 @@ class Saboteur:
     """`breaks` says what it does, in a line; `requires` are the capabilities without which its laws cannot notice it.
 
     What a law of it requires itself goes without saying. `titles` has the laws that must go red, and of the six no
-    others, each with its violation's title.
+    others, each with the titles that its violation may have: which of several, the examples decide.
     """
 
     name: str
     breaks: str
-    titles: Mapping[str, str]
+    titles: Mapping[str, tuple[str, ...]]
     requires: frozenset[str]
     wrap: Callable[[Subject], Any]
 
@@ -64,13 +64,14 @@ SABOTEURS: dict[str, Saboteur] = {}
 
 
 def saboteur(
-    name: str, titles: Mapping[str, str], *, requires: str = ""
+    name: str, titles: Mapping[str, str | tuple[str, ...]], *, requires: str = ""
 ) -> Callable[[type[Sabotaged]], type[Sabotaged]]:
     """Register a saboteur; `requires` names capabilities, separated by spaces."""
 
     def register(wrapper: type[Sabotaged]) -> type[Sabotaged]:
         breaks = (wrapper.__doc__ or "").strip().splitlines()[0]
-        SABOTEURS[name] = Saboteur(name, breaks, titles, frozenset(requires.split()), wrapper)
+        several = {law: (each,) if isinstance(each, str) else each for law, each in titles.items()}
+        SABOTEURS[name] = Saboteur(name, breaks, several, frozenset(requires.split()), wrapper)
         return wrapper
 
     return register
