@@ -84,7 +84,7 @@ class World(AbstractContextManager["World"]):
         """A subject on the directory `name` of this example; the same name again opens the same store once more."""
         (self._root / name).mkdir(parents=True, exist_ok=True)
         opened = ExitStack()
-        subject = opened.enter_context(self.second_handle(name))
+        subject = opened.enter_context(self._handle(name))
         self._opened[subject] = opened
         if queue is not None:
             subject.configure(queue=queue)
@@ -97,6 +97,12 @@ class World(AbstractContextManager["World"]):
     @contextmanager
     def second_handle(self, name: str = "a") -> Iterator[Subject]:
         """Another subject on the same store, for what happens while the first is busy; closed at once."""
+        self.steps.note("by another handle (of a program: another process), from its open to its close:")
+        with self._handle(name) as other:
+            yield other
+
+    @contextmanager
+    def _handle(self, name: str) -> Iterator[Subject]:
         made = started(self._factory, self._timeout)
         subject = cast(Subject, Watched(made, self._allowed, self.steps, name, self._timeout))
         subject.open(str(self._root / name), self.server.url)
