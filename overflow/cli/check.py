@@ -88,7 +88,8 @@ _clock = time.perf_counter
     default="stdlib-docs",
     show_default=True,
     metavar="ID|PATH|none",
-    help="Real texts to check on too: stdlib-docs, or a file or folder of .txt, .md and .jsonl.",
+    help="Real texts to check on too: stdlib-docs, or a file or folder of .txt, .md and .jsonl; every one must be text"
+    " that can be read, in UTF-8 and not empty.",
 )
 @click.option(
     "--window",
@@ -149,6 +150,8 @@ def check(
         print_saboteurs(SABOTEURS.values()) if saboteur == "list" else print_laws(all_laws())
         return 0
     laws = _laws(ids)
+    if saboteur is not None and saboteur not in SABOTEURS:
+        raise InputError(f"no saboteur is called {saboteur!r}; --saboteur list names them")
     require_apart([junit, json_path], [corpus, file_of(spec)])
     # A subject may go to another folder; what is written, and read, stays where it was named.
     junit, json_path = _placed(junit), _placed(json_path)
@@ -158,7 +161,8 @@ def check(
         if saboteur is not None:
             factory = sabotaged(saboteur, factory)
         progress = stack.enter_context(_progress(Console(stderr=True)))
-        generated = progress.add_task("generated examples")
+        total = sum(PROFILES[profile].count(law) for law in laws)
+        generated = progress.add_task("generated examples", total=total)
         texts = None if corpus == "none" else stack.enter_context(RealText(corpus, spec, seed, progress))
         runner = stack.enter_context(
             Runner(factory, wordllama_vectors, on_example=lambda: progress.advance(generated), timeout=timeout)
@@ -205,7 +209,6 @@ def _results(
     """Every law's result; progress is shown on a terminal, and elsewhere a line a law."""
     from overflow.contract import report
 
-    progress.update(task, total=sum(profile.count(law) for law in laws))
     results: list[Result] = []
     done = 0
     for law in laws:

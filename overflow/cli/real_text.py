@@ -38,6 +38,7 @@ class RealText:
         with ExitStack() as opened:
             model = opened.enter_context(opened_model(spec))
             self._scenario = _scenario(self._corpus, model, seed)
+            self._documents = _ids(self._corpus)
             self._opened = opened.pop_all()
         self._cached = CachedEmbedder(model)
         self._progress = progress
@@ -65,12 +66,21 @@ class RealText:
 
     def check(self, law: Law, runner: Runner) -> CorpusResult:
         """Run one law over the corpus, on the runner's subject: where that is gone, it is gone for both."""
-        return runner.check_corpus(law, self._scenario, self._model)
+        return runner.check_corpus(law, self._scenario, self._model, self._documents)
 
     def _vectors(self, texts: Sequence[str]) -> Vectors:
         vectors = self._cached.embed(texts).vectors
         self._progress.advance(self._task, len(texts))
         return vectors
+
+
+def _ids(corpus: Corpus) -> dict[str, str]:
+    """The id of each text as it is stored; of equal texts every id."""
+    ids: dict[str, str] = {}
+    for document in corpus.records:
+        text = document.text[:LENGTH_LIMIT]
+        ids[text] = f"{ids[text]}, {document.id}" if text in ids else document.id
+    return ids
 
 
 def _scenario(corpus: Corpus, model: Model, seed: int) -> Scenario:

@@ -62,7 +62,7 @@ def _grid(results: Sequence[Result], corpus: str | None, left_out: Sequence[str]
     columns = {
         "law": [Text(result.invariant) for result in results],
         "name": [Text(result.name) for result in results],
-        "verdict": [_verdict(result.status, error=result.error) for result in results],
+        "verdict": [_verdict(result) for result in results],
         "examples divided": [Text(_of(result.divided, result.examples)) for result in results],
     }
     if corpus is not None:
@@ -87,12 +87,12 @@ def _grid(results: Sequence[Result], corpus: str | None, left_out: Sequence[str]
 def _corpus_cell(corpus: CorpusResult | None) -> Text:
     if corpus is None:
         return Text()
-    verdict = _verdict(corpus.status, error=corpus.error)
+    verdict = _verdict(corpus)
     return verdict if corpus.status == "skipped" else verdict.append(f", {_of(corpus.divided, corpus.records)}", "none")
 
 
-def _verdict(status: str, *, error: bool = False) -> Text:
-    said = "error" if error else status
+def _verdict(result: Result | CorpusResult) -> Text:
+    said = _said(result)
     return Text(said, style=_STYLES[said])
 
 
@@ -102,15 +102,17 @@ def _of(divided: int, examples: int) -> str:
 
 def line(result: Result) -> str:
     """One law in a line of a log."""
-    said = [f"{result.invariant} {result.name}: {_ended(result.status, result.divided, result.examples)}"]
+    said = [f"{result.invariant} {result.name}: {_ended(result, result.divided, result.examples)}"]
     if result.corpus is not None:
         corpus = result.corpus
-        said.append(f"on the corpus {_ended(corpus.status, corpus.divided, corpus.records)}")
+        said.append(f"on the corpus {_ended(corpus, corpus.divided, corpus.records)}")
     return "; ".join(said)
 
 
-def _ended(status: str, divided: int, examples: int) -> str:
-    return status if status == "skipped" else f"{status}, {_of(divided, examples)} divided"
+def _ended(result: Result | CorpusResult, divided: int, examples: int) -> str:
+    if result.status == "skipped":
+        return "skipped"
+    return f"{_said(result)}, {_of(divided, examples)} divided"
 
 
 def explanations(results: Sequence[Result], rerun: Rerun) -> Group:
@@ -140,20 +142,34 @@ def _skips(results: Sequence[Result]) -> Iterator[str]:
 def summary(results: Sequence[Result], seconds: float) -> Text:
     """One line: how many laws hold, are violated, met an error, were skipped, and the time of it all.
 
-    Red unless something was asked and all of it holds.
+    Each law is counted once, by the worse of its two verdicts. Red unless something was asked and all of it holds.
     """
-    corpora = [result.corpus for result in results if result.corpus is not None]
-    laws, corpus = _verdicts(results), _verdicts(corpora)
-    failed = sum(each["violated"] + each["error"] for each in (laws, corpus))
-    said = [f"{laws['holds']} holds", f"{laws['violated']} violated", _errors(laws["error"])]
-    said.append(f"{laws['skipped']} skipped")
-    said += [f"{corpus['violated']} violated on the corpus"] * bool(corpus["violated"])
-    said += [f"{_errors(corpus['error'])} on the corpus"] * bool(corpus["error"])
-    return Text(f"{', '.join(said)}, in {_lasted(seconds)}", "green" if laws["holds"] and not failed else "red")
+    said = [_worse(result) for result in results]
+    laws, corpus = Counter(verdict for verdict, _ in said), Counter(verdict for verdict, alone in said if alone)
+    violated, errors = f"{laws['violated']} violated", _errors(laws["error"])
+    counts = [f"{laws['holds']} holds", violated + _on_corpus(corpus["violated"], laws["violated"])]
+    counts += [errors + _on_corpus(corpus["error"], laws["error"]), f"{laws['skipped']} skipped"]
+    is_green = laws["holds"] and not laws["violated"] + laws["error"]
+    return Text(f"{', '.join(counts)}, in {_lasted(seconds)}", "green" if is_green else "red")
 
 
-def _verdicts(results: Sequence[Result | CorpusResult]) -> Counter[str]:
-    return Counter("error" if result.error else result.status for result in results)
+def _worse(result: Result) -> tuple[str, bool]:
+    """What a law comes to, a violation before an error, and whether it was seen on the corpus alone."""
+    generated, corpus = _said(result), _said(result.corpus) if result.corpus is not None else ""
+    for failed in ("violated", "error"):
+        if failed in (generated, corpus):
+            return failed, generated != failed
+    return generated, False
+
+
+def _on_corpus(number: int, of: int) -> str:
+    if not number:
+        return ""
+    return " (on the corpus)" if number == of else f" ({number} on the corpus)"
+
+
+def _said(result: Result | CorpusResult) -> str:
+    return "error" if result.error else result.status
 
 
 def _errors(number: int) -> str:
@@ -268,4 +284,5 @@ def junit(results: Sequence[Result], name: str, rerun: Rerun, seconds: float) ->
         for failure in failures[result.invariant]:
             element = ET.SubElement(case, failure.kind, message=shown(failure.reason))
             element.text = "\n".join([*failure.lines, f"again: {failure.again}"])
+    ET.indent(suite)
     return ET.tostring(suite, encoding="unicode", xml_declaration=True)

@@ -7,10 +7,11 @@ It knows subjects through the protocol alone, and leaves nothing behind. DESIGN.
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 from hypothesis import HealthCheck, Verbosity, given, seed, settings
@@ -18,6 +19,7 @@ from hypothesis.errors import Flaky
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from overflow.contract import told
+from overflow.contract.concerned import concerned
 from overflow.contract.ending import before_giving_up
 from overflow.contract.evidence import Profile, Tally, evident, force
 from overflow.contract.laws.law import Law
@@ -144,8 +146,17 @@ class Runner:
 
         return lambda configured, random_seed: run_state_machine_as_test(seed(random_seed)(Seeded), settings=configured)
 
-    def check_corpus(self, law: Law, scenario: Scenario, model: Model | None = None) -> CorpusResult:
-        """Run one law once, over the records of a corpus, embedded by a model of its own."""
+    def check_corpus(
+        self,
+        law: Law,
+        scenario: Scenario,
+        model: Model | None = None,
+        documents: Mapping[str, str] = MappingProxyType({}),
+    ) -> CorpusResult:
+        """Run one law once, over the records of a corpus, embedded by a model of its own.
+
+        `documents` maps a record's text to the id that a person knows it by.
+        """
         records = len(scenario.records)
         if not law.on_corpus:
             return CorpusResult("skipped", "its examples are made for it", records, 0, 0.0)
@@ -157,7 +168,7 @@ class Runner:
 
         def once() -> None:
             nonlocal divided
-            with self._world(law, scenario, tally, model) as world:
+            with self._world(law, scenario, tally, model, documents) as world:
                 try:
                     _checked(law, world)
                 finally:
@@ -175,8 +186,18 @@ class Runner:
         return CorpusResult(status, reason, records, divided, seconds, counterexample, error)
 
     @contextmanager
-    def _world(self, law: Law, scenario: Scenario, tally: Tally, model: Model | None = None) -> Iterator[World]:
-        """One example's world in a directory of its own; what it saw is added to the tally."""
+    def _world(
+        self,
+        law: Law,
+        scenario: Scenario,
+        tally: Tally,
+        model: Model | None = None,
+        documents: Mapping[str, str] | None = None,
+    ) -> Iterator[World]:
+        """One example's world in a directory of its own; what it saw is added to the tally.
+
+        A failure is told with the whole example, or with what concerns it of the `documents` of a corpus.
+        """
         end_if_asked()
         self._server.script = Script(scenario.window, model or self._model, scenario.identity)
         self._server.reset()
@@ -192,7 +213,11 @@ class Runner:
                 try:
                     yield world
                 except (SubjectCrash, Violation) as failure:
-                    failure.context |= {"steps": str(world.steps), "scenario": scenario}
+                    if documents is None:
+                        failure.context |= {"steps": str(world.steps), "scenario": self._told(scenario)}
+                    else:
+                        failure.context = concerned(failure, world.steps, documents)
+                        failure.context["scenario"] = str(replace(scenario, records=()))
                     raise
                 finally:
                     tally.add(world)
@@ -206,6 +231,12 @@ class Runner:
             raise
         finally:
             shutil.rmtree(directory, ignore_errors=True)
+
+    def _told(self, scenario: Scenario) -> str:
+        has_no_episodes = "archive_episode" not in self.capabilities
+        if has_no_episodes and any(record.kind == "ep" for record in scenario.records):
+            return f"{scenario}\nthe subject has no archive_episode: each ep is stored as a memory"
+        return str(scenario)
 
     def _outcome(self, law: Law, run: Callable[[], None]) -> tuple[Status, str | None, dict[str, Any] | None, bool]:
         try:

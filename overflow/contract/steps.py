@@ -3,10 +3,13 @@
 Reads that look past a subject change nothing and are left out. It records and never judges.
 """
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
-from overflow.contract.subject import Ref, Scope, Stored
+from overflow.contract.subject import Ref, Scope, Stored, Subject
 
 #: Lines shown, half of them from the start and half from the end; characters of a text shown from each of its ends.
 LINES = 40
@@ -15,25 +18,48 @@ _ENDS = 20
 _LOOKING_PAST = frozenset({"nodes", "text", "refs", "record_bytes"})
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A line, and what it is about: the record, the text written to it, and what the call raised."""
+
+    place: str | None
+    line: str
+    ref: Ref | None = None
+    text: str | None = None
+    raised: BaseException | None = None
+
+    def is_of_another(self, ref: Ref | None, text: str | None) -> bool:
+        """Whether it is about a record that is neither `ref` nor has the text."""
+        if self.ref is None and self.text is None:
+            return False
+        return (self.ref is None or self.ref != ref) and (self.text is None or self.text != text)
+
+
 class Steps:
     """The steps of one example. `running` is how many calls are being made now: a call inside one is made meanwhile."""
 
     def __init__(self) -> None:
-        self._steps: list[tuple[str | None, str]] = []
+        self._steps: list[Step] = []
         self._running = 0
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self._steps)
 
     def note(self, text: str) -> None:
         """What happened to no subject."""
-        self._steps.append((None, self._indented(text)))
+        self._steps.append(Step(None, self._indented(text)))
 
     def begin(self, place: str, method: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> int | None:
         """A call of the subject in the directory `place` begins; returns what `end` takes."""
         if method in _LOOKING_PAST:
             return None
+        bound = inspect.signature(getattr(Subject, method)).bind_partial(None, *arguments, **named).arguments
+        del bound["self"]
         if method == "open":
-            arguments = ()  # The directory is `place`, and the address tells nobody anything.
-        shown = [_shown(each) for each in arguments] + [f"{name}={_shown(each)}" for name, each in named.items()]
-        self._steps.append((place, self._indented(" ".join([method.rstrip("_"), *shown]))))
+            bound = {}  # The directory is `place`, and the address tells nobody anything.
+        shown = [_argument(name, value, by_name=name in named) for name, value in bound.items() if value is not None]
+        line = self._indented(" ".join([method.rstrip("_"), *shown]))
+        self._steps.append(Step(place, line, bound.get("ref"), bound.get("text")))
         self._running += 1
         return len(self._steps) - 1
 
@@ -42,14 +68,30 @@ class Steps:
         if step is None:
             return
         self._running -= 1
-        place, line = self._steps[step]
-        self._steps[step] = place, line + _outcome(outcome)
+        begun = self._steps[step]
+        self._steps[step] = replace(
+            begun,
+            line=begun.line + _outcome(outcome),
+            ref=outcome.ref if isinstance(outcome, Stored) else begun.ref,
+            raised=outcome if isinstance(outcome, BaseException) else None,
+        )
 
     def __str__(self) -> str:
         """A line a step, each on a line of its own; with several directories each says on which it was."""
-        places = {place for place, _ in self._steps} - {None}
-        several = len(places) > 1
-        lines = [f"{place}: {line}" if several and place is not None else line for place, line in self._steps]
+        return self._told(self._steps)
+
+    def about(self, ref: Ref | None, text: str | None) -> str:
+        """The same of one record, by its id or what was written to it: of the others only how many steps there were."""
+        told: list[Step] = []
+        for is_of_another, run in groupby(self._steps, lambda step: step.is_of_another(ref, text)):
+            steps = list(run)
+            count = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
+            told += [Step(None, f"… ({count} about other records) …")] if is_of_another else steps
+        return self._told(told)
+
+    def _told(self, steps: Sequence[Step]) -> str:
+        several = len({step.place for step in self._steps} - {None}) > 1
+        lines = [f"{step.place}: {step.line}" if several and step.place is not None else step.line for step in steps]
         left_out = len(lines) - LINES
         if left_out > 0:
             half = LINES // 2
@@ -58,6 +100,11 @@ class Steps:
 
     def _indented(self, text: str) -> str:
         return "  meanwhile " * (self._running > 0) + text
+
+
+def _argument(name: str, value: Any, *, by_name: bool) -> str:
+    """A number says what it is the number of; a record, a scope and a text say it themselves."""
+    return f"{name} {_shown(value)}" if by_name or not isinstance(value, Ref | Scope | str) else _shown(value)
 
 
 def _shown(value: Any) -> str:

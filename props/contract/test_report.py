@@ -1,5 +1,6 @@
 """A run's results as people read them, at several widths, and as JUnit."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from xml.etree import ElementTree as ET
@@ -170,6 +171,23 @@ def test_junit_says_what_the_terminal_does() -> None:
     ]
 
 
+def test_junit_is_read_a_line_an_element() -> None:
+    """Each is indented under what it is in, and what a failure says is left as it is."""
+    lines = junit([violated(steps=STEPS), skipped("1", "no recall")], "x", RERUN, 1.0).splitlines()
+    elements = [found.group() for each in lines if (found := re.match(r" *</?test\w+| *<(failure|skipped)", each))]
+    assert elements == [
+        "<testsuite",
+        "  <testcase",
+        "    <failure",
+        "  </testcase",
+        "  <testcase",
+        "    <skipped",
+        "  </testcase",
+        "</testsuite",
+    ]
+    assert "  store 'a b c' → mem 1" in lines
+
+
 def test_a_crash_on_the_corpus_is_an_error_too() -> None:
     """In the table and in JUnit, as one on generated examples."""
     crashed = CorpusResult("violated", "the subject's store raised OSError", 3, 0, 0.1, {}, error=True)
@@ -185,6 +203,10 @@ def test_a_law_is_a_line_of_a_log() -> None:
         "4 partition: holds, 271 of 300 divided; on the corpus holds, 92 of 211 divided"
     )
     assert line(skipped("1", "no recall")) == "1 a law: skipped"
+    crashed = CorpusResult("violated", "the subject's store raised OSError", 3, 0, 0.1, error=True)
+    assert line(replace(violated(), error=True, corpus=crashed)) == (
+        "4 partition: error, 5 of 7 divided; on the corpus error, 0 of 3 divided"
+    )
 
 
 def test_a_run_of_skips_is_not_green() -> None:
@@ -205,8 +227,20 @@ def test_the_last_line_counts_errors_apart_and_tells_the_time() -> None:
     crashed = CorpusResult("violated", "it raised", 3, 0, 0.1, {}, error=True)
     on_corpus = [replace(hold, corpus=crashed), replace(hold, corpus=replace(crashed, error=False))]
     assert str(summary(on_corpus, 59.96)) == (
-        "2 holds, 0 violated, 0 errors, 0 skipped, 1 violated on the corpus, 1 error on the corpus, in 1 min 0 s"
+        "0 holds, 1 violated (on the corpus), 1 error (on the corpus), 0 skipped, in 1 min 0 s"
     )
+
+
+def test_the_last_line_counts_each_law_once() -> None:
+    """By the worse of what was seen on generated examples and on the corpus; it says what only the corpus showed."""
+    hold = held("5", "deterministic")
+    fails = CorpusResult("violated", "a gap", 3, 2, 0.1)
+    raises = replace(fails, error=True)
+    both = [hold, replace(hold, corpus=fails), replace(violated(), corpus=fails)]
+    assert str(summary(both, 1.0)) == "1 holds, 2 violated (1 on the corpus), 0 errors, 0 skipped, in 1.0 s"
+    worse = [replace(violated(), corpus=raises), replace(violated(), error=True, corpus=fails)]
+    assert str(summary(worse, 1.0)) == "0 holds, 2 violated (1 on the corpus), 0 errors, 0 skipped, in 1.0 s"
+    assert str(summary([hold, replace(hold, corpus=raises)], 1.0).style) == "red"
 
 
 def test_counterexamples_stand_below_what_was_skipped() -> None:

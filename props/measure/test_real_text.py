@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from rich.progress import Progress
 
-from overflow.cli.real_text import RealText
+from overflow.cli.real_text import RealText, _ids
 from overflow.embedding.script import Script
 from overflow.embedding.server import ScriptedServer
 from overflow.embedding.wordllama import wordllama_vectors
 from overflow.errors import UnavailableError
+from overflow.measure.corpus import Corpus, Document
 from overflow.tokens.synthetic import SyntheticWindow, UnknownWindow
 
 RECORDS = 60
@@ -47,6 +48,12 @@ def test_a_slow_model_takes_a_named_part_of_the_built_in_corpus() -> None:
     """Its title says how many."""
     with RealText("stdlib-docs", "e5", 0, Progress()) as texts:
         assert (texts.description["records"], texts.title) == (48, "on stdlib-docs/48, e5")
+
+
+def test_equal_documents_are_named_together() -> None:
+    """A text that two documents have is told as both, a long one by what of it is stored."""
+    documents = (Document("a.md", "a"), Document("b.md", "b" * 16_001), Document("c.md", "a"))
+    assert _ids(Corpus("x", "und", "x", "NOASSERTION", documents)) == {"a": "a.md, c.md", "b" * 16_000: "b.md"}
 
 
 def test_a_corpus_is_embedded_by_the_server_that_is_named(corpus: str, server: ScriptedServer) -> None:
