@@ -70,14 +70,15 @@ def judged(
     """
     titles = {result.law: result.reason or "" for result in results if result.state == "red"}
     red, wanted = titles.keys(), expected.keys()
+    noticed = {law for law in red & wanted if not expected[law] or titles[law] in expected[law]}
+    if not exact and noticed and red <= wanted:
+        # A law beside them may have asked the subject for what only the saboteur says is there.
+        return "as_expected", None
     broken = [result for result in results if result.state == "broken"]
     if broken:
         return "broken", f"{broken[0].law}: {broken[0].reason}"
     if not red and wanted:
         return "survived", f"no law went red; {_named(wanted)} had to"
-    noticed = {law for law in red & wanted if not expected[law] or titles[law] in expected[law]}
-    if not exact and noticed and red <= wanted:
-        return "as_expected", None
     if otherwise := sorted((red & wanted) - noticed):
         return "wrong_red", f"{otherwise[0]} went red for another reason: {titles[otherwise[0]]}"
     if red == wanted:

@@ -56,6 +56,9 @@ def test_the_red_laws_must_equal_the_named_ones(
 def test_on_a_foreign_subject_one_of_the_laws_is_enough(red: dict[str, str], outcome: Outcome) -> None:
     """Which of its laws a saboteur reddens depends on what the subject does; one must, and no law beside them."""
     found = [LawResult(law, "red", title, 0.1) for law, title in red.items()]
+    if red:
+        found.append(LawResult("4", "broken", "asked for a node that only the saboteur shows", 0.1))
+        outcome = "broken" if outcome == "wrong_red" else outcome
     assert judged({"1": ("a",), "2": ("b",)}, found, exact=False)[0] == outcome
 
 
