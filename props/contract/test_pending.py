@@ -1,4 +1,4 @@
-"""The law of pending nodes on stores that a failed build leaves without nodes: it promises reads, not that they come."""
+"""The law of pending nodes on stores that a failed build leaves without nodes: it promises reads, no more."""
 
 from typing import ClassVar
 
@@ -30,7 +30,7 @@ class Dropping(Requeueing):
 
 @pytest.mark.parametrize("subject", [Requeueing, Dropping])
 def test_what_becomes_of_a_failed_build_is_no_matter_of_pending(subject: type[Reference]) -> None:
-    """Overflow Tree, section 3: until its nodes exist a record is read; that they come is a matter of health and repair."""
+    """Overflow Tree, section 3: until its nodes exist a record is read; that they come is for health and repair."""
     (law,) = (law for law in all_laws() if law.id == "pending")
     with Runner(subject, wordllama_vectors) as runner:
         result = runner.check(law, PROFILES["quick"], 0)
