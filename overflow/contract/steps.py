@@ -83,10 +83,11 @@ class Steps:
     def about(self, ref: Ref | None, text: str | None) -> str:
         """The same of one record, by its id or what was written to it: of the others only how many steps there were."""
         told: list[Step] = []
+        which = "single" if ref is None and text is None else "other"
         for is_of_another, run in groupby(self._steps, lambda step: step.is_of_another(ref, text)):
             steps = list(run)
             count = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
-            told += [Step(None, f"… ({count} about other records) …")] if is_of_another else steps
+            told += [Step(None, f"… ({count} about {which} records) …")] if is_of_another else steps
         return self._told(told)
 
     def _told(self, steps: Sequence[Step]) -> str:

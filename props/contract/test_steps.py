@@ -103,7 +103,7 @@ def test_a_failure_about_no_document_names_none() -> None:
     assert "document" not in check_once(changed, documents=DOCUMENTS)
     found = check_once(nameless, documents=DOCUMENTS)
     assert "document" not in found
-    assert [each.strip() for each in found["steps"].splitlines()[1:]] == ["open", "… (4 steps about other records) …"]
+    assert [each.strip() for each in found["steps"].splitlines()[1:]] == ["open", "… (4 steps about single records) …"]
 
 
 class FailsOnOne(Reference):
