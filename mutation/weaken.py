@@ -51,11 +51,11 @@ class Loss:
 
 def reached() -> set[str]:
     """The title of every assertion that the laws evaluate on the reference, unbroken."""
-    telling = "    print(__import__('json').dumps([title]))\n" + TEST
+    telling = "    print(__import__('json').dumps([title]))\n" + TEST  # to stderr: in a child stdout is the protocol's
     with copied(PACKAGE, Mutant("telling", "", frozenset(), FILE, TEST, telling)) as folder:
         job = json.dumps(asdict(Job("reference", None, (), 0, str(folder / PACKAGE.name))))
         command = [sys.executable, "-P", "-m", "overflow.gate.child", job]
-        told = subprocess.run(command, env=importing(folder), capture_output=True, text=True, check=True).stdout
+        told = subprocess.run(command, env=importing(folder), capture_output=True, text=True, check=True).stderr
     return {json.loads(line)[0] for line in set(told.splitlines()) if line.startswith("[")}
 
 

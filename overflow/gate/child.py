@@ -9,10 +9,12 @@ import json
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from hypothesis import Phase
 
 import overflow
+from overflow.contract.adapter_kit import claim_stdio
 from overflow.contract.evidence import Profile
 from overflow.contract.laws import all_laws
 from overflow.contract.runner import Runner
@@ -41,16 +43,21 @@ class Job:
     package: str | None
 
 
-def run(job: Job) -> None:
-    """Print what the subject offers, then the result of every law; HarnessError when it cannot be opened."""
+def run(job: Job, told: BinaryIO) -> None:
+    """Write to `told` what the subject offers, then each law's result; HarnessError when it cannot be opened."""
     factory = subject_factory(job.subject)
     if job.saboteur is not None:
         factory = sabotaged(job.saboteur, factory)
     with Runner(factory, wordllama_vectors) as runner:
-        print(json.dumps({"capabilities": sorted(runner.capabilities)}), flush=True)
+        _tell(told, {"capabilities": sorted(runner.capabilities)})
         for law in all_laws():
             profile = FINDING if law.id in job.expected else LOOKING
-            print(json.dumps(asdict(runner.check(law, profile, job.seed)), default=str), flush=True)
+            _tell(told, asdict(runner.check(law, profile, job.seed)))
+
+
+def _tell(told: BinaryIO, value: object) -> None:
+    told.write(json.dumps(value, default=str).encode() + b"\n")
+    told.flush()
 
 
 def main(argument: str) -> int:
@@ -59,8 +66,10 @@ def main(argument: str) -> int:
     if job.package is not None and Path(overflow.__file__).parent != Path(job.package):
         print(f"imported from {Path(overflow.__file__).parent}, not from the copy {job.package}", file=sys.stderr)
         return 2
+    # What a subject in process prints is no line of ours.
+    _, told = claim_stdio()
     try:
-        run(job)
+        run(job, told)
     except HarnessError as error:
         print(error, file=sys.stderr)
         return error.exit_code

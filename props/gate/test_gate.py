@@ -144,6 +144,21 @@ def test_saboteurs_go_around_a_subject_of_few_capabilities(toy: Path) -> None:
     assert "touch-record needs design_schema, execute" in err
 
 
+def test_what_a_subject_prints_is_no_result(toy: Path) -> None:
+    """A subject in process may write to stdout, also what looks like a line of the gate's own."""
+    (toy / "loud.py").write_text(
+        "import os, toy\n"
+        "class Store(toy.Store):\n"
+        "    def store(self, text, scope):\n"
+        "        print('{}')\n"
+        "        os.write(1, b'no JSON\\n')\n"
+        "        return super().store(text, scope)\n"
+    )
+    code, out, err = mutate(toy, "--subject", "loud:Store", "--mutant", "leave-gap", "--json", "-")
+    assert code == 0, err
+    assert [each["outcome"] for each in json.loads(out)["mutants"]] == ["as_expected"]
+
+
 def test_the_sources_are_those_of_the_subjects_own_environment(toy: Path, tmp_path: Path) -> None:
     """A program's package is found, and replaced by the mutated copy, where its own interpreter imports it from."""
     elsewhere = tmp_path / "elsewhere"
