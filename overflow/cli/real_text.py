@@ -4,9 +4,8 @@ Vectors are cached on disk, so only the first run waits for the model; meanwhile
 """
 
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from types import TracebackType
-from typing import Self
 
 from rich.progress import Progress
 
@@ -31,8 +30,8 @@ _BATCH = 8
 _QUERIED = 6
 
 
-class RealText:
-    """The records of a corpus and a model; made once, used for each law. Close it, or use it as a context manager."""
+class RealText(AbstractContextManager["RealText"]):
+    """The records of a corpus and a model; made once, used for each law, and a context manager, which closes both."""
 
     def __init__(self, corpus: str, spec: str, seed: int, progress: Progress) -> None:
         texts = load(corpus)
@@ -47,7 +46,7 @@ class RealText:
         self._progress = progress
         self._task = progress.add_task(f"texts embedded by {spec}", total=None)
         self._model = remembered(self._vectors)
-        self._ahead: set[str] = set()
+        self._is_embedded = False
         self.title = f"on {self._corpus.id}, {spec}"
         self.description = {
             "id": self._corpus.id,
@@ -57,31 +56,26 @@ class RealText:
             "model": model.identity(),
         }
 
-    def close(self) -> None:
-        self._opened.close()
-
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        self._opened.close()
 
     def check(self, law: Law, runner: Runner) -> CorpusResult:
         """Run one law over the corpus, on the runner's subject: where that is gone, it is gone for both."""
-        self._embed_ahead()
+        if not self._is_embedded:
+            self._embed_ahead()
+            self._is_embedded = True
         return runner.check_corpus(law, self._scenario, self._model, self._documents)
 
     def _embed_ahead(self) -> None:
-        """Embed what a subject will most likely ask for, once: the time limit of its calls is not for a slow model."""
+        """Embed what a subject will most likely ask for: the time limit of its calls is not for a slow model."""
         texts = {record.text for record in self._scenario.records} | set(self._scenario.queries)
         for text in list(texts):
             texts |= {text[start:end] for start, end, _ in self._scenario.spans(text) or ()}
-        left = sorted(texts - self._ahead, key=len)
-        for place in range(0, len(left), _BATCH):
-            self._model(left[place : place + _BATCH])
-        self._ahead |= texts
+        ordered = sorted(texts)
+        for place in range(0, len(ordered), _BATCH):
+            self._model(ordered[place : place + _BATCH])
 
     def _vectors(self, texts: Sequence[str]) -> Vectors:
         vectors = self._cached.embed(texts).vectors

@@ -56,10 +56,15 @@ def test_the_red_laws_must_equal_the_named_ones(
 def test_on_a_foreign_subject_one_of_the_laws_is_enough(red: dict[str, str], outcome: Outcome) -> None:
     """Which of its laws a saboteur reddens depends on what the subject does; one must, and no law beside them."""
     found = [LawResult(law, "red", title, 0.1) for law, title in red.items()]
-    if red:
-        found.append(LawResult("4", "broken", "asked for a node that only the saboteur shows", 0.1))
-        outcome = "broken" if outcome == "wrong_red" else outcome
     assert judged({"1": ("a",), "2": ("b",)}, found, exact=False)[0] == outcome
+
+
+def test_a_foreign_subject_may_fail_on_what_only_a_saboteur_shows() -> None:
+    """A law beside the named ones may ask it for a node that is not there; that hides nothing, and proves nothing."""
+    crash = LawResult("4", "broken", "no such node", 0.1)
+    assert judged({"1": ("a",)}, [LawResult("1", "red", "a", 0.1), crash], exact=False) == ("as_expected", None)
+    assert judged({"1": ("a",)}, [crash], exact=False) == ("broken", "4: no such node")
+    assert judged({"1": ("a",)}, [LawResult("1", "red", "a", 0.1), crash]) == ("broken", "4: no such node")
 
 
 def test_a_law_that_goes_red_for_another_reason_is_wrong() -> None:

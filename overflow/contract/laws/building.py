@@ -180,10 +180,13 @@ def pending_never_blocks(world: World) -> None:
     held: list[int] = []
 
     def read_meanwhile(request: Request) -> Reply | None:
+        if held or request.path != "/embed":
+            return None
         # Whatever the divider, a node is a part of a record, and neither a record nor a query of this law.
         parts = set(request.texts) - whole - set(world.scenario.queries)
-        divided = [ref for ref, record in zip(refs, world.scenario.records, strict=True) if _holds(record.text, parts)]
-        if held or request.path != "/embed" or not divided:
+        stored = zip(refs, world.scenario.records, strict=True)
+        divided = [ref for ref, record in stored if any(part in record.text for part in parts)]
+        if not divided:
             return None
         held.append(1)
         # Its nodes may never come: only health and repair promise what becomes of a build that failed.
@@ -202,10 +205,6 @@ def pending_never_blocks(world: World) -> None:
     world.evidence["builds held while reading"] += len(held)
     for ref in refs:
         world.nodes(subject, ref)
-
-
-def _holds(text: str, parts: set[str]) -> bool:
-    return any(part in text for part in parts)
 
 
 def _read_everything(world: World, subject: Subject, law_id: str, after: str) -> None:
