@@ -47,9 +47,8 @@ def division(text: str, *, prefix_safe: bool, density: Density | None = None) ->
     """Divide `text`; `prefix_safe` is that of the TokenWindow whose reports are sent.
 
     `density` is that of an earlier division; it saves a sample and changes no cut of a tokenizer that is prefix-safe.
-    The generator raises InputError for
-    a lone surrogate, TokensUnknownError, WindowTooSmallError, and UnavailableError for reports that cannot be true.
-    Source: Overflow Tree, section 2.
+    The generator raises InputError for a lone surrogate, TokensUnknownError, WindowTooSmallError, and UnavailableError
+    for reports that cannot be true. Source: Overflow Tree, section 2.
     """
     require_unicode([text])
     if not text:

@@ -1,7 +1,7 @@
 """How densely tokens lie in a text, learnt from the reports themselves, to choose how much to measure next.
 
-An estimate and nothing else: a wrong one costs a second measuring, and no cut depends on it where the window is prefix-
-safe in truth. Where that is a wrong belief, as it can be of a server, it chooses the prefix that the cut depends on.
+An estimate and nothing else: a wrong one costs a second measuring, and no cut depends on it where the window is really
+prefix-safe. Where that is a wrong belief, as it can be of a server, it chooses the prefix that the cut depends on.
 DESIGN.md, "The division rule": measuring a bounded prefix.
 """
 
