@@ -5,6 +5,7 @@ window counts a drawn factor of its size (up to 20), and each kind of writing th
 its own. DESIGN.md, "Subject protocol".
 """
 
+import functools
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -64,6 +65,8 @@ def _weighed(*strategies: st.SearchStrategy[T]) -> st.SearchStrategy[T]:
     return st.integers(0, len(strategies) - 1).flatmap(lambda chosen: strategies[chosen])
 
 
+# Hypothesis takes longer to make a strategy than to draw from it, so those that no draw changes are made once.
+@functools.cache
 def _fragments() -> st.SearchStrategy[list[str]]:
     kinds = [st.lists(st.sampled_from(fragments), min_size=1, max_size=8) for fragments in FRAGMENTS.values()]
     long_word = st.builds(lambda letter, n: [letter * n], st.sampled_from("aßé漢あ"), st.integers(1, 200))
@@ -118,6 +121,7 @@ def _measured(window: TokenWindow, text: str) -> TokenReport:
     return report
 
 
+@functools.cache
 def short_texts() -> st.SearchStrategy[str]:
     """A few words, for records that may fit and for queries."""
     return st.one_of(
@@ -126,7 +130,8 @@ def short_texts() -> st.SearchStrategy[str]:
     )
 
 
-def windows(max_window: int = 40, kinds: Sequence[str] = tuple(KINDS)) -> st.SearchStrategy[TokenWindow]:
+@functools.cache
+def windows(max_window: int = 40, kinds: tuple[str, ...] = tuple(KINDS)) -> st.SearchStrategy[TokenWindow]:
     """A synthetic tokenizer, honest or contrary, with a window from 1 up and sometimes special tokens inside it."""
 
     def window(kind: str, room: int, special_tokens: int) -> TokenWindow:
@@ -138,7 +143,7 @@ def windows(max_window: int = 40, kinds: Sequence[str] = tuple(KINDS)) -> st.Sea
 
 def local_windows() -> st.SearchStrategy[TokenWindow]:
     """Tokenizers of which a prefix tells where the window closes, as every real one is."""
-    return windows(kinds=[name for name, kind in KINDS.items() if kind.prefix_safe])
+    return windows(kinds=tuple(name for name, kind in KINDS.items() if kind.prefix_safe))
 
 
 def contrary_windows() -> st.SearchStrategy[TokenWindow]:

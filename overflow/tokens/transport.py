@@ -5,6 +5,7 @@ It knows nothing of tokens or vectors, follows no redirect and uses no proxy of 
 """
 
 import asyncio
+import functools
 import ssl
 import time
 
@@ -125,11 +126,17 @@ def _request(endpoint: Endpoint, call: Call, deadline: float) -> httpx.Request:
     timeout = httpx.Timeout(deadline, pool=max(endpoint.left(deadline), 0.0)).as_dict()
     return httpx.Request(
         call.method,
-        endpoint.address(call),
+        _url(endpoint.address(call)),
         headers=endpoint.headers,
         content=call.body,
         extensions={"timeout": timeout},
     )
+
+
+@functools.lru_cache(maxsize=64)
+def _url(address: str) -> httpx.URL:
+    """An address read once: there are few, and reading one takes a tenth of a request."""
+    return httpx.URL(address)
 
 
 def _tls(endpoint: Endpoint) -> ssl.SSLContext | None:

@@ -20,7 +20,7 @@ from overflow.tokens.report import TokenReport, TokenWindow
 from overflow.tokens.synthetic import KINDS, SyntheticWindow
 from props.store.conftest import Bench, on_a_bench
 
-UNSAFE = [name for name, kind in KINDS.items() if not kind.prefix_safe]
+UNSAFE = tuple(name for name, kind in KINDS.items() if not kind.prefix_safe)
 ROWS = (
     "SELECT start_char, end_char, token_count, window, embedding, embedding_model FROM record_nodes ORDER BY node_index"
 )
