@@ -96,7 +96,8 @@ def page(subject: str, laws: Mapping[str, str], baseline: Sequence[LawResult], v
         skipped={result.law: result.reason for result in baseline if result.state == "skipped"},
         verdicts=verdicts,
         powers=power(list(laws), verdicts),
-        passed=sum(verdict.passes for verdict in verdicts),
+        failed=[verdict for verdict in verdicts if not verdict.passes],
+        unready=[result for result in baseline if result.state not in ("green", "skipped")],
     )
 
 

@@ -142,12 +142,3 @@ def test_junit_has_a_case_a_mutant_and_a_failure_for_each_that_does_not_pass() -
     suite = ET.fromstring(report.junit([verdict("a", {"1"}), verdict("b", {"1"}, "survived")]))
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
     assert [case.get("name") for case in suite if case.find("failure") is not None] == ["b"]
-
-
-def test_the_page_needs_no_network_and_escapes_what_it_shows() -> None:
-    """Every row is there, its text is text, and nothing is loaded from elsewhere."""
-    page = report.page("my <store>", {"1": "one", "2": "two"}, results(_1="green"), [verdict("a", {"1"})])
-    assert "It &lt;breaks&gt; &amp; so on." in page
-    assert "my &lt;store&gt;" in page
-    assert "http" not in page
-    assert "<script" not in page
