@@ -80,11 +80,11 @@ def _fragments() -> st.SearchStrategy[list[str]]:
 
 
 @st.composite
-def long_texts(draw: st.DrawFn, window: TokenWindow, max_factor: int = MAX_FACTOR) -> str:
-    """A text whose tokens fill the window up to `max_factor` times; nearly always one that runs past it."""
+def long_texts(draw: st.DrawFn, window: TokenWindow, max_factor: int = MAX_FACTOR, usual: int = 3) -> str:
+    """A text whose tokens fill the window up to `usual` times, sometimes up to `max_factor`; nearly always past it."""
     fragments = draw(_fragments())
     # Mostly a few nodes, which is where most faults show and each costs two requests; sometimes many.
-    few = st.integers(1, min(3, max_factor))
+    few = st.integers(1, min(usual, max_factor))
     factor = draw(_weighed(few, few, few, few, st.integers(1, max_factor)))
     piece = "".join(fragments)
     whole = (piece * (MAX_TEXT // len(piece) + 1))[:MAX_TEXT]
@@ -142,8 +142,9 @@ def windows(max_window: int = 40, kinds: tuple[str, ...] = tuple(KINDS)) -> st.S
 
 
 def local_windows() -> st.SearchStrategy[TokenWindow]:
-    """Tokenizers of which a prefix tells where the window closes, as every real one is."""
-    return windows(kinds=tuple(name for name, kind in KINDS.items() if kind.prefix_safe))
+    """Tokenizers of which a prefix tells where the window closes, as every real one is; often one that tells it late."""
+    local = windows(kinds=tuple(name for name, kind in KINDS.items() if kind.prefix_safe))
+    return _weighed(local, local, windows(kinds=("run_pairs",)))
 
 
 def contrary_windows() -> st.SearchStrategy[TokenWindow]:
@@ -166,13 +167,14 @@ def scenarios(
     *,
     max_records: int = 3,
     max_factor: int = MAX_FACTOR,
+    usual: int = 3,
     window: st.SearchStrategy[TokenWindow] | None = None,
     kinds: Sequence[Kind] = ("mem", "ep"),
     min_records: int = 1,
 ) -> Scenario:
     """`min_records` to `max_records` records, the first drawn to run past the window, with queries from their parts."""
     chosen = draw(window if window is not None else windows())
-    long, edge = long_texts(chosen, max_factor), edge_texts(chosen)
+    long, edge = long_texts(chosen, max_factor, usual), edge_texts(chosen)
     first = Record(draw(long), draw(st.sampled_from(kinds)))
     more = draw(
         st.lists(

@@ -72,6 +72,15 @@ def _even_words(text: str) -> Spans:
     return spans
 
 
+def _run_pairs(text: str) -> Spans:
+    spans = Spans()
+    for match in re.finditer(r"[^\W_]{1,16}|\S", text):
+        run, start = match.group(), match.start()
+        odd = len(run) % 2
+        spans += [(start, start + 1)] * odd + [(i, i + 2) for i in range(start + odd, match.end(), 2)]
+    return spans
+
+
 def _halves(text: str) -> Spans:
     if len(text) % 2:
         return _chars(text)
@@ -108,6 +117,9 @@ KINDS: dict[str, Kind] = {
     "word_ends": Kind(_word_ends, prefix_safe=True),
     # A word of even length is 1 token, one of odd length a token a character: `abc` counts 3 and `abcd` 1.
     "even_words": Kind(_even_words, prefix_safe=False),
+    # Letters and digits in runs of up to 16, 2 a token, paired from the end of their run: where the window closes shows
+    # a few characters later, never more.
+    "run_pairs": Kind(_run_pairs, prefix_safe=True),
     # A text of even length has a token for two characters, one of odd length a token for each: nothing of it is local.
     "halves": Kind(_halves, prefix_safe=False),
 }

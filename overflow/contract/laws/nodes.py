@@ -160,7 +160,7 @@ def _division(world: World, subject: Subject, ref: Ref) -> list[tuple[int, int, 
     "division follows the rule",
     source="Overflow Tree, section 2",
     requires="store nodes text design_rule",
-    scenarios=lambda: scenarios(window=local_windows()),
+    scenarios=lambda: scenarios(window=local_windows(), usual=10),
 )
 def division_follows_the_rule(world: World) -> None:
     """The nodes are those of the rule of section 2, as its slow statement cuts them."""
