@@ -142,7 +142,7 @@ def windows(max_window: int = 40, kinds: tuple[str, ...] = tuple(KINDS)) -> st.S
 
 
 def local_windows() -> st.SearchStrategy[TokenWindow]:
-    """Tokenizers of which a prefix tells where the window closes, as every real one is; often one that tells it late."""
+    """Tokenizers of which a prefix tells where the window closes, as of every real one; often it tells late."""
     local = windows(kinds=tuple(name for name, kind in KINDS.items() if kind.prefix_safe))
     return _weighed(local, local, windows(kinds=("run_pairs",)))
 
