@@ -1,11 +1,12 @@
 """Takes one assertion after another out of the laws, and demands that the mutation gate complains of each loss.
 
 A gate that stays green without an assertion has no mutant for it. Every assertion that the laws reach is found by
-running them; a whole run of the gate says which breakings set one off, so that only those are run without it. What came
-of it is kept in `mutation/assertions.json`. DESIGN.md, principle 4.
+running them; a whole run of the gate, in its JSON, says which breakings set one off, so that only those are run without
+it. What came of all of them is kept in `mutation/assertions.json`. DESIGN.md, principle 4.
 
-    python mutation/weaken.py                                 every assertion
-    python mutation/weaken.py "an id is never used again"     one of them
+    overflow mutate --json build/mutate.json
+    python mutation/weaken.py build/mutate.json                                 every assertion
+    python mutation/weaken.py build/mutate.json "an id is never used again"     one of them
 """
 
 import json
@@ -75,10 +76,10 @@ def without(title: str) -> Iterator[None]:
                 os.environ["PYTHONPATH"] = before
 
 
-def verdicts(catalogue: Catalogue, chosen: Sequence[Breaking]) -> Iterator[Verdict]:
-    """Of each breaking as it ends."""
-    with Gate("reference", catalogue, python=sys.executable, seed=0, workers=os.cpu_count() or 1) as gate:
-        yield from gate.break_each(chosen, lambda _: None)
+def verdict(catalogue: Catalogue, breaking: Breaking) -> Verdict:
+    """What the gate says of one breaking."""
+    with Gate("reference", catalogue, python=sys.executable, seed=0, workers=1) as gate:
+        return gate.break_each([breaking], lambda _: None)[0]
 
 
 def loss(title: str, catalogue: Catalogue, able: Sequence[Breaking]) -> Loss:
@@ -86,23 +87,22 @@ def loss(title: str, catalogue: Catalogue, able: Sequence[Breaking]) -> Loss:
     names = tuple(each.name for each in able)
     with without(title):
         for tried in able[:TRIES]:
-            (verdict,) = verdicts(catalogue, [tried])
-            if not verdict.passes:
-                return Loss(title, verdict.name, names)
+            if not verdict(catalogue, tried).passes:
+                return Loss(title, tried.name, names)
     return Loss(title, None, names)
 
 
 @click.command()
+@click.argument("gate", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("titles", nargs=-1)
-def main(titles: tuple[str, ...]) -> None:
-    """Take the assertions with TITLES (every one without any) out, one at a time; exit 1 when the gate misses none."""
+def main(gate: Path, titles: tuple[str, ...]) -> None:
+    """Take the assertions with TITLES (every one without any) out, one at a time; exit 1 when the gate does not
+    complain of each. GATE is what a whole run of it wrote with --json."""
     catalogue = load(CATALOGUE, [law.id for law in all_laws()])
-    every = breakings(catalogue)
-    seen = list(verdicts(catalogue, every))
-    noticed = {title for verdict in seen for title in verdict.noticed.values()}
+    seen = {each["name"]: set(each["noticed"].values()) for each in json.loads(gate.read_bytes())["mutants"]}
     losses = []
-    for title in sorted(titles or reached() | noticed):
-        able = [each for each, verdict in zip(every, seen, strict=True) if title in verdict.noticed.values()]
+    for title in sorted(titles or reached().union(*seen.values())):
+        able = [each for each in breakings(catalogue) if title in seen.get(each.name, ())]
         losses.append(loss(title, catalogue, able))
         click.echo(f"{title}: {losses[-1].missed_by or 'NOT MISSED'}", err=True)
     unmissed = [each for each in losses if each.missed_by is None]

@@ -76,6 +76,29 @@ def test_a_long_text_costs_a_few_dozen_counts() -> None:
     assert sorted(counted)[-2] <= 4 * 1024
 
 
+@given(st.integers(1, 40), st.integers(1, 8), st.integers(0, 600))
+def test_no_count_is_asked_for_twice_nor_for_much_more_than_fits(window: int, letters: int, length: int) -> None:
+    """A count costs as its text is long: beside the whole, no prefix of over twice what fits, or twice the window."""
+    counted: list[int] = []
+
+    def count(text: str) -> int:
+        counted.append(len(text))
+        return len(text) // letters
+
+    report = measured(count, window, "x" * length)
+    assert len(counted) == len(set(counted))
+    assert counted[0] == length
+    assert all(end <= 2 * max(window, report.window_end_char) for end in counted[1:])
+
+
+@pytest.mark.parametrize("prefix_safe", [False, True])
+def test_a_counter_is_what_its_caller_knows_of_it(prefix_safe: bool) -> None:
+    """Its name, its window, and whether a prefix tells where the window closes, which is not believed unless said."""
+    window = CountedWindow(len, 5, name="counted", prefix_safe=prefix_safe)
+    assert (window.name, window.window, window.prefix_safe) == ("counted", 5, prefix_safe)
+    assert CountedWindow(len, 5, name="counted").prefix_safe is False
+
+
 def test_a_window_below_one_and_a_lone_surrogate_are_refused() -> None:
     """As every window does."""
     with pytest.raises(InputError, match="1 or more"):
