@@ -65,8 +65,7 @@ def test_a_report_that_contradicts_itself_is_told_whole(change: dict[str, object
     report = {**SOUND, **change}
     with pytest.raises(UnavailableError) as caught:
         checked_report(report, "abcde", "there")
-    assert str(caught.value).startswith("there answered a token report that contradicts itself: {'count': ")
-    assert str(caught.value).endswith("...")
+    assert str(caught.value) == f"there answered a token report that contradicts itself: {report}"
 
 
 @pytest.mark.parametrize(
