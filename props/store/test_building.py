@@ -11,11 +11,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from overflow.contract.strategies import long_texts, windows
-from overflow.division import WindowTooSmallError, divide
+from overflow.division import Cost, TokensUnknownError, WindowTooSmallError, divide
 from overflow.embedding.embedder import Embedded
 from overflow.embedding.wordllama import WordllamaEmbedder
-from overflow.store import MemoryStore, Ref, Scope
-from overflow.store.records import LENGTH_LIMIT
+from overflow.store import Drained, MemoryStore, Ref, Scope
+from overflow.store.building import Job, prepare
+from overflow.store.model import Model
+from overflow.store.records import LENGTH_LIMIT, Text
 from overflow.tokens.report import TokenReport, TokenWindow
 from overflow.tokens.synthetic import KINDS, SyntheticWindow
 from props.store.conftest import Bench, on_a_bench
@@ -93,6 +95,52 @@ def test_a_text_that_fits_is_not_divided_by_a_stretch_of_it(bench: Bench, how: s
     assert raw.execute("SELECT id FROM tasks").fetchall() == [(ref.id,)]
     store.drain()
     assert raw.execute("SELECT id FROM tasks").fetchall() == raw.execute(ROWS).fetchall() == []
+
+
+@pytest.mark.parametrize("how", ["stored", "raw"])
+def test_what_is_known_of_a_text_spares_the_sample_of_it(bench: Bench, how: str) -> None:
+    """A report on the whole tells how dense its tokens are: the first stretch that is probed holds a whole window."""
+    bench.embedder.window = SyntheticWindow("words", 100)
+    store, raw = bench.open(), bench.raw()
+    text = "word " * 400
+    store.store(text if how == "stored" else "x", Scope())
+    if how == "raw":
+        raw.execute("UPDATE memories SET content = ?", (text,))
+    assert store.drain().built == 1
+    (probe,) = next(texts for texts in bench.embedder.measured if texts != [text])
+    (report,) = bench.embedder.window.measure([probe])
+    assert report is not None
+    assert report.count >= report.window
+
+
+def test_a_window_that_changed_while_a_record_waited_costs_one_more_look(bench: Bench) -> None:
+    """DESIGN.md, "Linear cost", also then: the text is measured once more, and what follows by stretches of it."""
+    bench.embedder.window = SyntheticWindow("words", 100)
+    store = bench.open()
+    text = "word " * 1_500
+    store.store(text, Scope())
+    bench.embedder.window = SyntheticWindow("words", 90)
+    assert store.drain().built == 1
+    assert sum(len(each) for texts in bench.embedder.measured for each in texts) <= 3 * len(text)
+
+
+def test_a_last_node_that_is_refused_fails_its_record_alone(bench: Bench) -> None:
+    """It is embedded when the others are, by itself: what refuses it is told, and the other record is built."""
+    store, raw = bench.open(), bench.raw()
+    for text in ("one two three four poison", "one two three four five"):
+        store.store(text, Scope())
+    bench.embedder.refuse = lambda what, text: what == "embed" and text.endswith("poison")
+    assert store.drain() == Drained(built=1, failed=1)
+    assert raw.execute("SELECT DISTINCT parent_id FROM record_nodes").fetchall() == [(2,)]
+    assert raw.execute("SELECT id, last_error FROM tasks").fetchall() == [(1, "the tiny embedder is away")]
+
+
+def test_unknown_tokens_tell_what_asking_cost(bench: Bench) -> None:
+    """One request, of the whole text: as of every division."""
+    bench.embedder.window = bench.unknown
+    (outcome,) = prepare(Model(bench.embedder), [Job(Ref("mem", 1), Text(b"some words"), None)])
+    assert isinstance(outcome, TokensUnknownError)
+    assert outcome.cost == Cost(1, 1, len("some words"))
 
 
 @on_a_bench

@@ -388,6 +388,16 @@ def test_records_that_always_fail_keep_no_other_out(bench: Bench, poisoned: set[
     assert raw.execute("SELECT count(*) FROM failures").fetchone() == (0,)
 
 
+def test_who_never_failed_comes_before_who_failed_once(bench: Bench) -> None:
+    """A record behind as many that fail as one run takes waits for one run, and no longer."""
+    store = bench.open(queue=False)
+    for number in range(RUN_LIMIT):
+        store.store(f"{LONG}poison {number}", Scope())
+    store.store(LONG, Scope())
+    bench.embedder.refuse = lambda what, text: what == "embed" and "poison" in text
+    assert [store.repair().built for _ in range(2)] == [0, 1]
+
+
 def test_repair_embeds_at_most_50_vectors_a_run(bench: Bench) -> None:
     """Missing vectors converge over runs as nodes do."""
     store = bench.open()

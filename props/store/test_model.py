@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from overflow.embedding.embedder import Embedded
-from overflow.store import Health, Ref, Scope, node_set
+from overflow.store import Drained, Health, Ref, Scope, node_set
 from overflow.tokens.report import TokenReport
 from overflow.tokens.synthetic import SyntheticWindow
 from props.store.conftest import Bench, TinyEmbedder
@@ -80,6 +80,16 @@ def test_a_build_whose_vectors_change_their_length_is_not_kept(bench: Bench, at:
         store.repair()
     assert store.check_health() == CALM
     assert _sizes(raw) == [(32 if len(embedder.embedded) >= at else 16,)]
+
+
+def test_a_build_whose_vectors_change_their_length_says_so(bench: Bench) -> None:
+    """Its task is tried again, and holds what was wrong."""
+    store, raw = bench.open(embedder=Changing(at=3)), bench.raw()
+    store.store(LONG, Scope())
+    assert store.drain() == Drained(built=0, failed=1)
+    assert raw.execute("SELECT last_error FROM tasks").fetchall() == [
+        ("the embedder's vectors changed their dimensions while the record was divided",)
+    ]
 
 
 def test_nodes_written_with_unequal_vectors_are_named_and_mended(bench: Bench) -> None:

@@ -88,7 +88,8 @@ def test_a_build_that_succeeds_forgets_earlier_failures(bench: Bench) -> None:
     store.store(LONG, Scope())
     bench.embedder.refuse = lambda what, text: what == "embed" and text != LONG
     assert store.repair().failed == 1
-    assert raw.execute("SELECT work, attempts FROM failures").fetchall() == [("nodes", 1)]
+    failures = raw.execute("SELECT work, attempts, reason FROM failures").fetchall()
+    assert failures == [("nodes", 1, "the tiny embedder is away")]
     bench.embedder.refuse = lambda *_: False
     assert store.drain().built == 1
     assert raw.execute("SELECT * FROM failures").fetchall() == []
