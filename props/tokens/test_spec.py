@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from overflow.errors import InputError
-from overflow.tokens.report import TokenWindow
-from overflow.tokens.spec import EXAMPLES, SYNTHETIC, opened_window, parse_window
+from overflow.tokens.report import TokenReport, TokenWindow
+from overflow.tokens.spec import EXAMPLES, SYNTHETIC, file_of, opened_window, parse_window
 from overflow.tokens.synthetic import KINDS, SyntheticWindow
 
 
@@ -65,35 +65,71 @@ def test_a_path_may_hold_an_at_sign(wordpiece_file: Path, tmp_path: Path) -> Non
     assert parse_window(f"hf:{path}@9").name == f"hf:{path}@9"
 
 
+NO_WINDOW = "names no window;"
+NO_NUMBER = "needs a window of 1 token or more after the @;"
+
+
 @pytest.mark.parametrize(
-    "spec",
+    ("spec", "problem"),
     [
-        "",
-        "e6",
-        "e5@256",
-        "E5",
-        "words",
-        "words@",
-        "words@0",
-        "words@-1",
-        "words@1.5",
-        "words@٣",
-        "words@many",
-        "words@10000000000",
-        "wordllama@0",
-        "pairs",
-        "pairs@3+",
-        "pairs@3+x",
-        "unknown",
-        "ftp://example.org",
+        ("", NO_WINDOW),
+        ("@40", NO_WINDOW),
+        ("unknown", NO_WINDOW),
+        ("ftp://example.org", NO_WINDOW),
+        ("e6", NO_WINDOW),
+        ("E5", f"{NO_WINDOW} did you mean e5?"),
+        ("word@40", f"{NO_WINDOW} did you mean words?"),
+        ("wordlama@40", f"{NO_WINDOW} did you mean wordllama?"),
+        ("words", NO_NUMBER),
+        ("words@", NO_NUMBER),
+        ("words@0", NO_NUMBER),
+        ("words@-1", NO_NUMBER),
+        ("words@1.5", NO_NUMBER),
+        ("words@٣", NO_NUMBER),
+        ("words@²", NO_NUMBER),
+        ("words@many", NO_NUMBER),
+        ("words@1000000000", NO_NUMBER),
+        ("wordllama@", NO_NUMBER),
+        ("wordllama@0", NO_NUMBER),
+        ("pairs", NO_NUMBER),
+        ("pairs@3+", NO_NUMBER),
+        ("pairs@3+x", NO_NUMBER),
+        ("pairs@3+0", NO_NUMBER),
+        ("e5@", "e5 has a window of its own and takes no @N;"),
+        ("e5@256", "e5 has a window of its own and takes no @N;"),
     ],
 )
-def test_a_bad_spec_is_answered_with_examples(spec: str) -> None:
-    """What names no window is an input error of one line, with examples."""
+def test_a_bad_spec_is_answered_with_examples(spec: str, problem: str) -> None:
+    """What names no window is an input error of one line: the spec, what is wrong, what may be meant, examples."""
     with pytest.raises(InputError) as caught:
         parse_window(spec)
-    assert EXAMPLES in str(caught.value)
-    assert "\n" not in str(caught.value)
+    said = f"{spec!r}: {problem}" if spec.startswith("e5") else f"{spec!r} {problem}"
+    assert str(caught.value) == f"{said} examples: {EXAMPLES}"
+
+
+@pytest.mark.parametrize("number", ["1", "999999999"])
+def test_a_window_has_1_to_9_digits(number: str) -> None:
+    """More tokens than any model reads."""
+    (report,) = parse_window(f"words@{number}").measure(["one"])
+    assert report == TokenReport(1, int(number), False, 3)
+
+
+@pytest.mark.parametrize(
+    ("spec", "file"),
+    [
+        ("hf:a/tokenizer.json", "a/tokenizer.json"),
+        ("hf:a/tokenizer.json@512", "a/tokenizer.json"),
+        ("hf:model@v2.json", "model@v2.json"),
+        ("hf:model@2", "model"),
+        ("hf:model@2@512", "model@2"),
+        ("hf:hf:a", "hf:a"),
+        ("words@40", None),
+        ("tei:http://there", None),
+    ],
+)
+def test_the_file_of_a_spec_is_known_without_reading_it(spec: str, file: str | None) -> None:
+    """Only `hf:` has one; a number after the last @ is no part of it."""
+    assert file_of(spec) == file
 
 
 @pytest.mark.parametrize(
