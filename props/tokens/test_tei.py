@@ -85,6 +85,18 @@ def test_a_default_prompt_counts_and_shifts_nothing(server: ScriptedServer, word
         assert window.measure([text]) == [TokenReport(whole.count, WINDOW, whole.truncated, end)]
 
 
+@pytest.mark.parametrize("prompt", ["", "passage: "])
+def test_an_empty_text_counts_the_prompt_and_the_special_tokens(
+    server: ScriptedServer, wordpiece_file: Path, prompt: str
+) -> None:
+    """The server refuses it, so it is not sent; what it counts is what stands around every text."""
+    server.script.hook = StandIn(wordpiece_file, prompt)
+    (alone,) = TokenizerFileWindow(wordpiece_file, WINDOW).measure([prompt])
+    assert alone is not None
+    with TeiWindow(server.url) as window:
+        assert window.measure([""]) == [TokenReport(alone.count, WINDOW, False, 0)]
+
+
 def test_the_server_is_asked_for_its_window_once(server: ScriptedServer, wordpiece_file: Path) -> None:
     """/info and one probe come before the first texts, and not again."""
     server.script.hook = StandIn(wordpiece_file)
@@ -101,36 +113,81 @@ def test_a_text_longer_than_the_server_takes_is_refused_here(server: ScriptedSer
     server.script.hook = StandIn(wordpiece_file)
     with TeiWindow(server.url) as window:
         window.measure(["x" * 250 * WINDOW])
-        with pytest.raises(InputError, match=r"text 1 of 3001 characters .*\(3000\)"):
+        with pytest.raises(InputError) as caught:
             window.measure(["fine", "x" * (250 * WINDOW + 1)])
+        assert str(caught.value) == (
+            f"text 1 of 3001 characters is longer than tei:{server.url} takes (3000); send a part of it"
+        )
         with pytest.raises(InputError, match="surrogate"):
             window.measure(["\ud800"])
 
 
+NO_SIZE = "/info answered no {}; is it a server of text-embeddings-inference?"
+NO_OBJECTS = "/tokenize answered tokens that are not a list of objects"
+NO_TOKEN = "/tokenize found no token in the text 'a'"
+NO_STOP = "/tokenize answered a token without a position where it stops"
+
+
 @pytest.mark.parametrize(
-    ("path", "content"),
+    ("path", "content", "says"),
     [
-        ("/info", {}),
-        ("/info", []),
-        ("/info", {"max_input_length": 0, "max_client_batch_size": 4}),
-        ("/info", {"max_input_length": 12, "max_client_batch_size": True}),
-        ("/tokenize", {}),
-        ("/tokenize", []),
-        ("/tokenize", [[], []]),
-        ("/tokenize", [3]),
-        ("/tokenize", [[3]]),
-        ("/tokenize", [[]]),
-        ("/tokenize", [[{"special": True, "stop": None}]]),
-        ("/tokenize", [[{"special": False, "stop": None}]]),
-        ("/tokenize", [[{"special": False, "stop": -1}]]),
-        ("/tokenize", [[{"special": False, "stop": "1"}]]),
+        ("/info", {}, NO_SIZE.format("max_input_length")),
+        ("/info", [], "/info answered JSON that is not an object"),
+        ("/info", {"max_input_length": 0, "max_client_batch_size": 4}, NO_SIZE.format("max_input_length")),
+        ("/info", {"max_input_length": "12", "max_client_batch_size": 4}, NO_SIZE.format("max_input_length")),
+        ("/info", {"max_input_length": 12}, NO_SIZE.format("max_client_batch_size")),
+        ("/info", {"max_input_length": 12, "max_client_batch_size": True}, NO_SIZE.format("max_client_batch_size")),
+        ("/tokenize", {}, "/tokenize answered JSON that is not a list"),
+        ("/tokenize", [], "/tokenize answered 0 lists of tokens for 1 texts"),
+        ("/tokenize", [[], []], "/tokenize answered 2 lists of tokens for 1 texts"),
+        ("/tokenize", [3], NO_OBJECTS),
+        ("/tokenize", [[3]], NO_OBJECTS),
+        ("/tokenize", [[{"special": False, "stop": 1}, 3]], NO_OBJECTS),
+        ("/tokenize", [{"special": False, "stop": 1}], NO_OBJECTS),
+        ("/tokenize", [[]], NO_TOKEN),
+        ("/tokenize", [[{"special": True, "stop": None}]], NO_TOKEN),
+        ("/tokenize", [[{"special": True, "stop": 1}]], NO_TOKEN),
+        ("/tokenize", [[{"special": False, "stop": 0}]], NO_TOKEN),
+        ("/tokenize", [[{"special": False, "stop": None}]], NO_STOP),
+        ("/tokenize", [[{"special": None, "stop": None}]], NO_STOP),
+        ("/tokenize", [[{"stop": 1}, {}]], NO_STOP),
+        ("/tokenize", [[{"special": False, "stop": -1}]], NO_STOP),
+        ("/tokenize", [[{"special": False, "stop": "1"}]], NO_STOP),
+        ("/tokenize", [[{"special": False, "stop": 1.5}]], NO_STOP),
+        ("/tokenize", [[{"special": False, "stop": True}]], NO_STOP),
     ],
 )
-def test_garbage_names_the_address(server: ScriptedServer, wordpiece_file: Path, path: str, content: object) -> None:
-    """An answer of another shape is UnavailableError of one line."""
+def test_an_answer_of_another_shape_is_one_line(
+    server: ScriptedServer, wordpiece_file: Path, path: str, content: object, says: str
+) -> None:
+    """The address that answered, and what is wrong with the answer."""
     stand_in = StandIn(wordpiece_file)
     server.script.hook = lambda request: reply(content) if request.path == path else stand_in(request)
     with TeiWindow(server.url) as window, pytest.raises(UnavailableError) as caught:
         window.measure(["a"])
-    assert f"{server.url}{path}" in str(caught.value)
-    assert str(caught.value).isprintable()
+    assert str(caught.value) == server.url + says
+
+
+@pytest.mark.parametrize("refused", ["/info", "/tokenize"])
+def test_a_request_that_is_refused_names_its_address(
+    server: ScriptedServer, wordpiece_file: Path, refused: str
+) -> None:
+    """The second as the first."""
+    stand_in = StandIn(wordpiece_file)
+    server.script.hook = lambda request: Reply(500) if request.path == refused else stand_in(request)
+    with TeiWindow(server.url) as window, pytest.raises(UnavailableError) as caught:
+        window.measure(["a"])
+    assert str(caught.value) == f"{server.url}{refused} answered 500"
+
+
+@pytest.mark.parametrize(("max_batch", "requests"), [(1, [1] * 205), (100, [100, 100, 5]), (512, [100, 100, 5])])
+def test_requests_are_as_large_as_the_server_and_the_contract_let_them(
+    server: ScriptedServer, wordpiece_file: Path, max_batch: int, requests: list[int]
+) -> None:
+    """At most `max_client_batch_size` texts, and never more than 100; the probe is a request of its own."""
+    server.script.hook = StandIn(wordpiece_file, max_batch=max_batch)
+    server.reset()
+    with TeiWindow(server.url) as window:
+        window.measure(["a"] * 205)
+    asked = [json.loads(request.body)["inputs"] for request in server.requests() if request.path == "/tokenize"]
+    assert [len(texts) for texts in asked] == [1, *requests]
