@@ -57,7 +57,7 @@ _CATALOGUE = Path("mutation", "mutants.toml")
 @click.option("--mutant", "names", multiple=True, metavar="NAME", help="Only this mutant or saboteur; may be repeated.")
 @click.option("--generated", is_flag=True, help="Every change mutmut can make in the reference, from a checkout.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the generated examples.")
-@click.option("--workers", type=click.IntRange(1), help="Processes side by side; one a processor if left out.")
+@click.option("--workers", type=click.IntRange(1), help="Processes side by side; one more than processors if left out.")
 @click.option("--html", type=click.Path(dir_okay=False), help="Write the power matrix as a page.")
 @click.option("--junit", type=click.Path(dir_okay=False), help="Write a JUnit report.")
 @click.option(
@@ -95,7 +95,8 @@ def mutate(
     require_apart([html, junit, json_path], [mutants])
     subject_factory(subject)  # What is no subject is told here, and not by the first process that meets it.
     started = time.monotonic()
-    gate = Gate(subject, catalogue, python=_interpreter(subject), seed=seed, workers=workers or os.cpu_count() or 1)
+    workers = workers or (os.cpu_count() or 1) + 1
+    gate = Gate(subject, catalogue, python=_interpreter(subject), seed=seed, workers=workers)
     with terminated_as_interrupted(), gate, _Progress(len(chosen)) as progress:
         baseline = gate.baseline()
         red = [result for result in baseline.results if result.state in ("red", "broken")]

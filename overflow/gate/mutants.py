@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from overflow.contract.saboteurs import SABOTEURS
 from overflow.errors import InputError
 
 
@@ -55,9 +56,9 @@ def load(path: Path, laws: Collection[str]) -> Catalogue:
     if data or not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise InputError(f"{path}: besides `package` a catalogue holds [[mutant]] tables, and nothing else")
     mutants = tuple(_mutant(table, laws, f"{path}: mutant {number}") for number, table in enumerate(tables, 1))
-    names = [mutant.name for mutant in mutants]
+    names = [*SABOTEURS, *(mutant.name for mutant in mutants)]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise InputError(f"{path}: two mutants are called {twice[0]!r}")
+        raise InputError(f"{path}: two mutants, or a mutant and a saboteur, are called {twice[0]!r}")
     return Catalogue(package, mutants)
 
 

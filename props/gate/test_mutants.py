@@ -48,6 +48,7 @@ def test_a_catalogue_is_read_as_it_is_written(tmp_path: Path) -> None:
         ('package = "toy"', 'package = "toy"\nextra = 1', "nothing else"),
         ("[[mutant]]", "[mutants]", "no TOML"),
         ('name = "control"', 'name = "off-by-one"', "two mutants"),
+        ('name = "control"', 'name = "no-limit"', "a saboteur"),
         ('breaks = "Nothing."', 'breaks = " "', "'breaks'"),
         ('breaks = "Nothing."', "breaks = 3", "'breaks'"),
         ("red = []", 'red = ["7"]', "'7'"),

@@ -62,7 +62,7 @@ def _change(world: World, subject: Subject, ref: Ref, text: str, rng: random.Ran
     assert old is not None
     ways = ["update"] * 3 * world.can_update(ref) + ["delete"]
     if world.can_write_sql():
-        ways += ["SQL update", "SQL delete", "SQL update of one character"]
+        ways += ["SQL update", "SQL delete"] + ["SQL update of one character"] * 3
     way = rng.choice(ways)
     if way == "delete":
         subject.delete(ref)

@@ -134,6 +134,7 @@ class BuildOnUnknown(Sabotaged):
     "node-for-everything",
     {
         "fits": "a record that fits has no nodes",
+        "rule": "nodes are cut where the rule cuts",
         "grown-window": "a record has nodes exactly when it runs past the grown window",
         "status": "nothing is built while the queue is off",
     },
