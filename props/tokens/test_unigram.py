@@ -8,7 +8,7 @@ from functools import cache
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overflow.tokens.charmap import CharMap, as_text, code_points
+from overflow.tokens.charmap import code_points
 from overflow.tokens.unigram import Unigram
 from overflow.tokens.unigram_batch import MAX_RUN, BatchCounter
 
@@ -71,22 +71,6 @@ def test_counts_stay_the_same_once_learnt(scores: dict[str, float], more: int) -
     learnt, met = Unigram(scores, UNKNOWN), Unigram(scores, UNKNOWN)
     learnt.learn(runs)
     assert learnt.counts(runs) == met.counts(runs) == [len(met.token_ends(run)) for run in runs]
-
-
-MAPS = st.dictionaries(st.sampled_from("ab日\U0001f600\0"), st.text("xy日", max_size=4))
-
-
-@given(MAPS, st.text("abc日\U0001f600\0 ", max_size=30))
-def test_a_charmap_is_translate_with_the_way_back(replacements: dict[str, str], text: str) -> None:
-    """The result is `str.translate`'s, and each of its characters comes from the character at its source."""
-    normalized = CharMap(replacements).apply(text)
-    result = as_text(normalized.points)
-    assert result == text.translate(str.maketrans(replacements))
-    sources = normalized.sources.tolist()
-    assert sources == sorted(sources)
-    for index, character in enumerate(text):
-        piece = "".join(result[i] for i, source in enumerate(sources) if source == index)
-        assert piece == replacements.get(character, character)
 
 
 @settings(max_examples=25)
