@@ -68,6 +68,14 @@ def test_opening_again_writes_nothing(bench: Bench) -> None:
     assert raw.execute("PRAGMA data_version").fetchone() == before
 
 
+def test_opening_again_waits_for_no_writer(bench: Bench) -> None:
+    """What writes nothing needs no lock."""
+    bench.open()
+    raw = bench.raw()
+    raw.execute("BEGIN IMMEDIATE")
+    assert bench.open(factory=_impatient).check_health() == Health((), {})
+
+
 def test_a_version_1_database_keeps_its_records_and_gets_nodes(bench: Bench) -> None:
     """Migration adds tables and triggers, and repair builds the nodes of records written before: section 3."""
     raw = bench.raw()
@@ -89,8 +97,12 @@ def test_a_newer_schema_is_left_alone(bench: Bench) -> None:
     bench.open().close()
     raw = bench.raw()
     raw.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
-    with pytest.raises(NewerSchemaError, match="install the version that wrote it"):
+    with pytest.raises(NewerSchemaError) as raised:
         bench.open()
+    assert str(raised.value) == (
+        f"{bench.path('a.db')} has schema version {schema.VERSION + 1} and this package knows {schema.VERSION};"
+        " install the version that wrote it, or import its export into a new store"
+    )
     assert raw.execute("PRAGMA user_version").fetchone() == (schema.VERSION + 1,)
 
 
@@ -120,7 +132,10 @@ FOREIGN = {
     "its own schema version": ([CUSTOMERS, "PRAGMA user_version = 2"], "has no table memories"),
     "a negative version": ([CUSTOMERS, "PRAGMA user_version = -1"], "has no table memories"),
     "a newer version": ([CUSTOMERS, "PRAGMA user_version = 3"], "schema version 3"),
-    "memories of another form": (["CREATE TABLE memories (x)"], "its table memories lacks agent"),
+    "memories of another form": (
+        ["CREATE TABLE memories (x)"],
+        "its table memories lacks agent, channel, content, created_at",
+    ),
     "ids that are none": (
         [
             "CREATE TABLE memories (id PRIMARY KEY, agent, project, channel, content, locked, created_at, updated_at,"
@@ -269,12 +284,14 @@ def test_what_is_dropped_from_an_open_store_is_named_until_repair(bench: Bench, 
         "DROP TABLE memories_fts_config",
     ],
 )
-def test_a_lexical_index_damaged_while_the_store_was_closed_is_mended(bench: Bench, damage: str) -> None:
+@pytest.mark.parametrize("more", ["SELECT 1", "DROP INDEX memories_scope"], ids=["alone", "beside what is missing"])
+def test_a_lexical_index_damaged_while_the_store_was_closed_is_mended(bench: Bench, damage: str, more: str) -> None:
     """It may not even open: words are refused with the way out, health names it, repair makes it anew."""
     with bench.open() as store:
         ref = store.store(LONG, Scope()).ref
         store.drain()
-    bench.raw().execute(damage)
+    for statement in (damage, more):
+        bench.raw().execute(statement)
     store = bench.open()
     with pytest.raises(DamagedStoreError, match="run repair"):
         store.update(ref, LONG + "more")
@@ -300,7 +317,9 @@ def test_whatever_is_derived_is_made_anew_when_it_is_missing(bench: Bench, name:
     if reopened:
         store = bench.open()
         lost = name in ("record_nodes", "node_sets")
-        assert store.check_health().missing_nodes == (tuple(sorted(refs)) if lost else ())
+        health = store.check_health()
+        assert health.missing_nodes == (tuple(sorted(refs)) if lost else ())
+        assert not {"stale_index", "missing_triggers", "missing_tables"} & health.findings.keys()
     store.repair()
     health = store.check_health()
     assert (health.missing_nodes, health.findings) == ((), {})
