@@ -89,6 +89,7 @@ NO_NUMBER = "needs a window of 1 token or more after the @;"
         ("words@²", NO_NUMBER),
         ("words@many", NO_NUMBER),
         ("words@1000000000", NO_NUMBER),
+        ("hf:tokenizer.json@0", NO_NUMBER),
         ("wordllama@", NO_NUMBER),
         ("wordllama@0", NO_NUMBER),
         ("pairs", NO_NUMBER),
