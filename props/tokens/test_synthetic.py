@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from overflow.errors import InputError
 from overflow.tokens.foreign import checked_report
 from overflow.tokens.report import TokenReport, TokenWindow
+from overflow.tokens.spec import SYNTHETIC
 from overflow.tokens.synthetic import KINDS, SyntheticWindow, UnknownWindow
 
 TEXTS = st.text(st.sampled_from("abAB 日é😀\n\t.\u3000\0") | st.characters(codec="utf-8"), max_size=80)
@@ -96,29 +97,40 @@ def test_every_unsafe_kind_is_shown_or_reaches_across_white_space() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "text", "count"),
+    ("kind", "text", "closes"),
     [
-        ("even_words", "abc", 3),
-        ("even_words", "abcd", 1),
-        ("run_pairs", "abcdefghijklmnop", 8),
-        ("run_pairs", "abcdefghijklmnopq", 9),
-        ("run_pairs", "abc", 2),
-        ("run_pairs", "今天气。1 b", 5),
-        ("halves", "abcde", 5),
-        ("halves", "abcdef", 3),
-        ("triples", "a日", 4),
-        ("visible", " \n\u3000", 0),
-        ("visible", "a b", 2),
-        ("pairs", "aa", 1),
-        ("pairs", "aaa", 2),
-        ("pairs_from_end", "aaa", 2),
-        ("bytes", "é😀", 6),
-        ("phrases", "a b c d", 2),
+        ("words", "", []),
+        ("words", " ab  cde f", [3, 8, 10]),
+        ("chars", "a é", [1, 2, 3]),
+        ("bytes", "aé日", [1, 1, 2, 2, 2, 3]),
+        ("triples", "aé\x7f\x80", [1, 1, 1, 2, 3, 3, 3, 4]),
+        ("visible", " \n\u3000", []),
+        ("visible", "a b c ", [1, 3, 6]),
+        ("phrases", "a b c d e f g", [5, 11, 13]),
+        ("phrases", "a b c d", [5, 7]),
+        ("pairs", "aa", [2]),
+        ("pairs", "aaa", [2, 3]),
+        ("pairs", "aba", [1, 2, 3]),
+        ("pairs", "abbac", [1, 3, 5]),
+        ("pairs_from_end", "aaa", [1, 3]),
+        ("pairs_from_end", "cabba", [2, 4, 5]),
+        ("word_ends", "ab  c", [1, 1, 2, 3, 4, 4, 5]),
+        ("even_words", "abc", [1, 2, 3]),
+        ("even_words", "abc abcd", [1, 2, 3, 8]),
+        ("run_pairs", "abcdefghijklmnop", [2, 4, 6, 8, 10, 12, 14, 16]),
+        ("run_pairs", "abcdefghijklmnopqrs", [2, 4, 6, 8, 10, 12, 14, 16, 17, 19]),
+        ("run_pairs", "今天气。1 b", [1, 3, 4, 5, 7]),
+        ("run_pairs", "ab_c", [2, 3, 4]),
+        ("halves", "abcde", [1, 2, 3, 4, 5]),
+        ("halves", "abcdef", [2, 4, 6]),
     ],
 )
-def test_the_awkward_kinds_are_awkward(kind: str, text: str, count: int) -> None:
-    """Fewer tokens for more text, several for a character, none for white space, one for a pair."""
-    assert report(kind, 5, text).count == count
+def test_each_kind_counts_and_closes_as_it_is_told(kind: str, text: str, closes: list[int]) -> None:
+    """Where each window closes, from 1 token to as many as the text has: as the line that tells of the kind says."""
+    count = len(closes)
+    expected = [TokenReport(count, window, window < count, close) for window, close in enumerate(closes, 1)]
+    assert [report(kind, window, text) for window in range(1, count + 1)] == expected
+    assert report(kind, count + 1, text) == TokenReport(count, count + 1, False, len(text))
 
 
 def test_the_prefix_at_the_close_may_run_over_when_measured_alone() -> None:
@@ -139,11 +151,27 @@ def test_unknown_is_none() -> None:
     assert UnknownWindow().measure(["a", ""]) == [None, None]
 
 
-@pytest.mark.parametrize(("kind", "window"), [("words", 0), ("words", -1), ("syllables", 5)])
-def test_a_window_that_cannot_be_is_refused(kind: str, window: int) -> None:
-    """An unknown kind and a window below 1 are input errors."""
-    with pytest.raises(InputError):
+@pytest.mark.parametrize(
+    ("kind", "window", "fault"),
+    [
+        ("words", 0, "a window of 0 tokens holds no text; give 1 or more"),
+        ("words", -1, "a window of -1 tokens holds no text; give 1 or more"),
+        ("syllables", 5, f"no synthetic tokenizer is called 'syllables'; there are {', '.join(SYNTHETIC)}"),
+    ],
+)
+def test_a_window_that_cannot_be_is_refused(kind: str, window: int, fault: str) -> None:
+    """An unknown kind and a window below 1 are input errors of one line."""
+    with pytest.raises(InputError) as caught:
         SyntheticWindow(kind, window)
+    assert str(caught.value) == fault
+
+
+@pytest.mark.parametrize(("special_tokens", "name"), [(0, "words@3"), (1, "words@3+1")])
+def test_a_window_is_what_it_was_made_from(special_tokens: int, name: str) -> None:
+    """A counterexample shows it by the name that makes it again."""
+    window = SyntheticWindow("words", 3, special_tokens=special_tokens)
+    assert (window.kind, window.window, window.special_tokens) == ("words", 3, special_tokens)
+    assert (window.name, repr(window)) == (name, name)
 
 
 @pytest.mark.parametrize("window", [SyntheticWindow("words", 3), UnknownWindow()])
