@@ -428,6 +428,20 @@ def test_a_record_changed_while_repair_builds_is_left_to_the_next_run(bench: Ben
     assert bench.texts_of_nodes(raw) == SAME_LENGTH
 
 
+def test_a_record_changed_while_repair_embeds_is_left_to_the_next_run(bench: Bench) -> None:
+    """A vector is never stored for a text that is no longer there, and never counted."""
+    store, raw = bench.open(), bench.raw()
+    bench.embedder.away = True
+    ref = store.store("old words", Scope()).ref
+    bench.embedder.away = False
+    bench.embedder.before = lambda what, texts: (
+        raw.execute("UPDATE memories SET content = 'new words'") if what == "embed" and texts == ["old words"] else None
+    )
+    assert store.repair().embedded == 0
+    assert store.check_health().findings == {"missing_vectors": (ref,)}
+    assert store.repair().embedded == 1
+
+
 @pytest.mark.parametrize("damage", ["a node deleted", "an index emptied inside", "an index without its structure"])
 def test_a_check_waits_for_no_writer(bench: Bench, damage: str) -> None:
     """It is a read: what takes the write lock to be seen is left out while another has it, the rest is named."""

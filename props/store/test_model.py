@@ -10,6 +10,7 @@ import pytest
 
 from overflow.embedding.embedder import Embedded
 from overflow.store import Drained, Health, Ref, Scope, node_set
+from overflow.store.model import Model
 from overflow.tokens.report import TokenReport
 from overflow.tokens.synthetic import SyntheticWindow
 from props.store.conftest import Bench, TinyEmbedder
@@ -203,6 +204,38 @@ def test_a_server_that_hangs_is_asked_for_its_identity_once(bench: Bench, look: 
     bench.embedder.unnamed = True
     looks.get(look, getattr(store, look))()
     assert asked.count("identity") <= (2 if look == "drain" else 1), asked
+
+
+def test_a_model_that_states_no_name_is_stored_under_none(bench: Bench) -> None:
+    """'' in the table, from the first record on."""
+    store, raw = bench.open(), bench.raw()
+    bench.embedder.name = None
+    store.store("short", Scope())
+    assert raw.execute("SELECT embedding_model FROM memories").fetchall() == [("",)]
+
+
+def test_a_model_that_cannot_be_named_gives_no_vector_and_says_why(bench: Bench) -> None:
+    """Of each text, and without asking for one."""
+    bench.embedder.unnamed = True
+    name, answers = Model(bench.embedder).embed_named(["a", "b"])
+    assert name is None
+    assert [str(answer) for answer in answers] == ["the model's identity cannot be learnt now"] * 2
+    assert bench.embedder.embedded == []
+
+
+def test_a_model_that_changes_under_each_question_is_asked_twice(bench: Bench) -> None:
+    """Then words alone answer."""
+    store = bench.open()
+    ref = store.store("short", Scope()).ref
+    asked = len(bench.embedder.embedded)
+
+    def rename(what: str, _texts: Sequence[str]) -> None:
+        if what == "embed":
+            bench.embedder.name = f"tiny after {len(bench.embedder.embedded)}"
+
+    bench.embedder.before = rename
+    assert [hit.ref for hit in store.recall("short", Scope(), 5)] == [ref]
+    assert len(bench.embedder.embedded) - asked == 2
 
 
 @pytest.mark.parametrize("later", [0, 1])

@@ -1,11 +1,14 @@
 """The queue: leases, back-off, giving up, and what becomes of a task whose record or server changed meanwhile."""
 
 from collections.abc import Sequence
+from contextlib import closing
 
 import pytest
 
-from overflow.store import Drained, Scope
-from overflow.store.queue import BACK_OFF, BACK_OFF_FACTOR, LEASE, MAX_ATTEMPTS
+from overflow.store import Drained, Ref, Scope, queue
+from overflow.store.database import Database
+from overflow.store.queue import BACK_OFF, BACK_OFF_FACTOR, LEASE, MAX_ATTEMPTS, Task
+from overflow.tokens.report import TokenReport
 from overflow.tokens.synthetic import SyntheticWindow
 from props.store.conftest import Bench
 
@@ -39,6 +42,17 @@ def test_a_run_without_anything_to_build_asks_for_the_identity_once(bench: Bench
     assert store.drain() == Drained(built=0, failed=0)
     assert raw.execute(TASKS).fetchall() == []
     assert asked == ["identity"]
+
+
+def test_nodes_of_another_model_leave_a_task_to_do(bench: Bench) -> None:
+    """They are missing: section 4."""
+    store, raw = bench.open(), bench.raw()
+    store.store(LONG, Scope())
+    store.drain()
+    bench.embedder.name = "tiny-2"
+    raw.execute("INSERT INTO tasks (type, kind, id) VALUES ('nodes', 'mem', 1)")
+    assert store.drain() == Drained(built=1, failed=0)
+    assert raw.execute("SELECT DISTINCT embedding_model FROM record_nodes").fetchall() == [("tiny-2",)]
 
 
 def test_a_short_raw_change_is_queued_and_builds_nothing(bench: Bench) -> None:
@@ -135,8 +149,19 @@ def test_a_lease_holds_and_runs_out(bench: Bench) -> None:
     assert raw.execute(TASKS).fetchall() == [("mem", 1, 1, 0.0, bench.clock.now + LEASE, None)]
     other = bench.open()
     assert other.drain() == Drained(0, 0)
+    assert other.check_health().findings == {}, "a lease is nothing odd"
     bench.clock.now += LEASE
     assert other.drain() == Drained(built=1, failed=0)
+
+
+def test_a_claimed_task_has_the_report_it_was_queued_with(bench: Bench) -> None:
+    """It saves measuring the text again."""
+    bench.open()
+    report = TokenReport(10, 4, True, 14)
+    with closing(Database(bench.path("a.db"))) as database:
+        with database.transaction():
+            queue.add(database, Ref("mem", 1), report)
+        assert queue.claim(database, "me", 0.0, 1) == [Task(Ref("mem", 1), report, 1)]
 
 
 def test_a_build_that_kills_every_worker_is_given_up(bench: Bench) -> None:
@@ -164,6 +189,23 @@ def test_a_record_that_changes_while_it_is_built_is_built_anew(bench: Bench) -> 
     assert store.drain() == Drained(built=1, failed=0)
     assert seen
     assert bench.texts_of_nodes(raw) == OTHER
+
+
+def test_a_text_that_failed_is_no_failure_of_the_one_in_its_place(bench: Bench) -> None:
+    """It changed while it was found to be undividable: the new text waits for a server that is away."""
+    store, raw = bench.open(), bench.raw()
+    bench.embedder.window = SyntheticWindow("triples", 2)
+    store.store("\u6f22", Scope())
+
+    def change(what: str, _texts: Sequence[str]) -> None:
+        if what == "measure":
+            bench.embedder.away = bool(raw.execute("SELECT 1 FROM memories WHERE content = 'now letters'").fetchall())
+            raw.execute("UPDATE memories SET content = 'now letters'")
+
+    bench.embedder.before = change
+    assert store.drain() == Drained(built=0, failed=2)
+    assert raw.execute("SELECT * FROM failures").fetchall() == []
+    assert raw.execute("SELECT last_error FROM tasks").fetchall() == [("the tiny embedder is away",)]
 
 
 def test_a_record_that_goes_while_it_is_built_leaves_nothing(bench: Bench) -> None:

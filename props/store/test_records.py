@@ -1,6 +1,7 @@
 """Writes: what is stored, what a write answers, what it refuses, and that it asks the embedding server once."""
 
 import sqlite3
+import sys
 from contextlib import closing
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from overflow.errors import InputError
 from overflow.store import Health, Nodes, Ref, Scope
 from overflow.store.errors import LockedRecordError, NoMoreIdsError, UnknownRecordError
-from overflow.store.records import LENGTH_LIMIT
+from overflow.store.records import LENGTH_LIMIT, is_time
 from props.store.conftest import Bench, on_a_bench
 
 SHORT = "a short one"
@@ -98,17 +99,24 @@ def test_a_longer_text_is_cut_at_the_limit(bench: Bench, extra: int, unit: str) 
     assert bench.embedder.embedded[1:] in ([], [[text[:LENGTH_LIMIT]]]), "the same text again is the same text"
 
 
-@pytest.mark.parametrize("text", ["", "a\ud800b", "\udfff"])
-def test_a_text_that_is_none_is_refused(bench: Bench, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "^the text is empty; give at least one character$"),
+        ("a\ud800b", "lone surrogate"),
+        ("\udfff", "lone surrogate"),
+    ],
+)
+def test_a_text_that_is_none_is_refused(bench: Bench, text: str, says: str) -> None:
     """Empty text and lone surrogates are an input error for each write and read, and nothing is stored."""
     store = bench.open()
     ref = store.store(SHORT, Scope()).ref
     for write in (lambda: store.store(text, Scope()), lambda: store.update(ref, text)):
-        with pytest.raises(InputError):
+        with pytest.raises(InputError, match=says):
             write()
     if text:
         for read in (lambda: store.recall(text, Scope(), 1), lambda: store.quote(ref, text, Scope())):
-            with pytest.raises(InputError):
+            with pytest.raises(InputError, match=says):
                 read()
     assert bench.raw().execute("SELECT id, content FROM memories").fetchall() == [(1, SHORT)]
 
@@ -165,17 +173,49 @@ def test_the_same_text_again_gets_what_the_record_lacks(bench: Bench, kept_from:
     assert store.check_health() == Health((), {})
 
 
-def test_the_same_text_again_keeps_nodes_while_it_gets_a_vector(bench: Bench) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE memories SET embedding = NULL",
+        "UPDATE memories SET embedding_model = 'other'",
+        "UPDATE record_vectors SET text_sha256 = 'of another text'",
+    ],
+)
+def test_the_same_text_again_keeps_nodes_while_it_gets_a_vector(bench: Bench, damage: str) -> None:
     """Nodes that are current stay, and nothing is queued for them."""
     store, raw = bench.open(), bench.raw()
     ref = store.store(LONG, Scope()).ref
     store.drain()
     before = raw.execute("SELECT rowid, * FROM record_nodes").fetchall()
-    raw.execute("UPDATE memories SET embedding = NULL")
+    raw.execute(damage)
     assert store.update(ref, LONG).nodes is None
+    assert store.check_health() == Health((), {})
     assert raw.execute("SELECT rowid, * FROM record_nodes").fetchall() == before
     assert raw.execute("SELECT embedding NOTNULL FROM memories").fetchall() == [(1,)]
     assert raw.execute("SELECT * FROM tasks").fetchall() == []
+
+
+def test_the_same_text_again_asks_nobody_where_nothing_is_known_to_lack(bench: Bench) -> None:
+    """Also of a store that has learnt no name yet: what is not known is not compared."""
+    with bench.open() as store:
+        ref = store.store(LONG, Scope()).ref
+        store.drain()
+    asked: list[str] = []
+    bench.embedder.before = lambda what, _texts: asked.append(what)
+    assert bench.open().update(ref, LONG).nodes is None
+    assert asked == []
+
+
+def test_the_same_bytes_that_were_no_text_are_another_text(bench: Bench) -> None:
+    """A BLOB that another program wrote becomes a text, and gets its vector and its nodes."""
+    store, raw = bench.open(), bench.raw()
+    ref = store.store(LONG, Scope()).ref
+    raw.execute("UPDATE memories SET content = CAST(content AS BLOB)")
+    store.repair()
+    assert store.check_health() == Health((), {"unreadable_text": (ref,)})
+    assert store.update(ref, LONG).nodes == Nodes("queued")
+    assert store.drain().built == 1
+    assert store.check_health() == Health((), {})
 
 
 def test_the_same_text_again_takes_no_build_away_while_the_server_is_away(bench: Bench) -> None:
@@ -292,3 +332,16 @@ def test_an_update_and_a_delete_meanwhile_leave_nothing_behind(bench: Bench) -> 
         store.update(ref, OTHER)
     for table in ("memories", "tasks", "record_vectors", "memories_fts"):
         assert raw.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        *((value, True) for value in (0, -1, 1.5, sys.float_info.max, -sys.float_info.max)),
+        *((value, False) for value in (float("inf"), float("-inf"), float("nan"), 10**400, "1", b"1", None)),
+    ],
+)
+def test_a_time_is_a_finite_number(value: object, expected: bool) -> None:
+    """Of seconds, as large as a float can be; several are times when each is."""
+    assert is_time(value) is expected
+    assert is_time(0, value) is is_time(value, 0) is expected
