@@ -21,11 +21,8 @@ from overflow.errors import UnavailableError
 
 #: What the tests need of the tree.
 _COPIED = ("overflow", "props", "bench", "mutation", "pyproject.toml")
-#: Imported once, before the processes of the mutants are forked; nothing of ours, for a mutant may change how it loads.
-_PRELOADED = ("pytest", "hypothesis", "numpy", "httpx", "tokenizers", "rich.console", "safetensors")
 _PLUGINS = ("under_mutation", "no:cacheprovider", "no:xdist", "no:benchmark")
-#: Hypothesis is preloaded, and pytest would say that it cannot rewrite its assertions.
-_PYTEST = [*(word for name in _PLUGINS for word in ("-p", name)), "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+_PYTEST = [word for name in _PLUGINS for word in ("-p", name)]
 _CONTRACT = "mutation/test_contract_in_short.py"
 _UNTESTED = "could not find any test case for any mutant"
 
@@ -69,7 +66,6 @@ class Workspace:
         # There before Python starts, which remembers of each place to import from whether it is one.
         plugins.mkdir(parents=True)
         temporary.mkdir()
-        (folder / "preloaded.txt").write_text("\n".join(_PRELOADED), encoding="utf-8")
         with (folder / "pyproject.toml").open("a", encoding="utf-8") as file:
             file.write(_settings(piece))
         self._environment = {name: value for name, value in os.environ.items() if name != "MUTANT_UNDER_TEST"} | {
@@ -140,11 +136,10 @@ def _settings(piece: Piece) -> str:
         "also_copy": ["props", "bench", "mutation"],
         "pytest_add_cli_args": _PYTEST,
         "pytest_add_cli_args_test_selection": list(piece.first),
-        # A process that has run the tests has caches that a mutant in a copy of it would never fill: nothing of the
-        # package may be loaded before the copy is made.
+        # Tests are collected once, and each mutant is met in a copy of that process, in which none has run: caches that
+        # a test fills are empty. What a mutant does while the package is imported is noticed by the second pass alone.
         "process_isolation": "forkserver",
-        "forkserver_warmup": "import",
-        "preload_modules_file": "preloaded.txt",
+        "forkserver_warmup": "collect",
         # The plugin ends each test; this only ends what hangs outside of all.
         "timeout_constant": 60.0,
         "use_git_change_detection": False,
