@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from overflow.embedding.embedder import Embedded
+from overflow.errors import UnavailableError
 from overflow.store import Drained, Health, Ref, Scope, node_set
-from overflow.store.model import Model
+from overflow.store.model import Embedding, Model
 from overflow.tokens.report import TokenReport
 from overflow.tokens.synthetic import SyntheticWindow
 from props.store.conftest import Bench, TinyEmbedder
@@ -261,6 +262,36 @@ def test_a_read_never_compares_with_vectors_of_another_model(bench: Bench, later
     bench.embedder.before = lambda *_: None
     store.repair()
     assert store.quote(ref, "nine", Scope()).node is not None
+
+
+NO_VECTOR = "the embedder answered a vector that is empty or not finite"
+TOO_MANY = "the embedder reported {} tokens, more than can be stored"
+
+
+@pytest.mark.parametrize(
+    ("vector", "report", "says"),
+    [
+        ([], None, NO_VECTOR),
+        ([np.nan, 0], None, NO_VECTOR),
+        ([0, -np.inf], None, NO_VECTOR),
+        ([0], TokenReport(2**63, 4, True, 1), TOO_MANY.format(2**63)),
+        ([0], TokenReport(1, 2**63, False, 1), TOO_MANY.format(1)),
+        ([0], TokenReport(1, 4, False, 2**63), TOO_MANY.format(1)),
+        ([0], TokenReport(2**63 - 1, 2**63 - 1, False, 2**63 - 1), None),
+        ([0, 1], None, None),
+    ],
+)
+def test_an_answer_that_cannot_be_stored_says_why(
+    bench: Bench, vector: list[float], report: TokenReport | None, says: str | None
+) -> None:
+    """A vector of no numbers, and a count that SQLite cannot hold, in any of a report's three numbers."""
+    answered = Embedded(np.array([vector], np.float32), [report])
+    bench.embedder.embed = lambda _texts: answered  # type: ignore[method-assign]
+    (answer,) = Model(bench.embedder).embed_each(["a"])
+    assert (str(answer) if isinstance(answer, UnavailableError) else None) == says
+    if says is None:
+        assert isinstance(answer, Embedding)
+        assert (answer.vector.tolist(), answer.report) == (vector, report)
 
 
 @pytest.mark.parametrize("answer", [{"count": 2**63}, {"count": 10**30}, {"fill": np.nan}, {"fill": np.inf}])

@@ -36,12 +36,23 @@ def test_a_run_without_anything_to_build_asks_for_the_identity_once(bench: Bench
     store, raw = bench.open(), bench.raw()
     store.store(LONG, Scope())
     store.drain()
-    raw.execute("INSERT INTO tasks (type, kind, id) VALUES ('nodes', 'mem', 1)")
+    raw.execute(
+        "INSERT INTO tasks (type, kind, id, attempts) VALUES ('nodes', 'mem', 1, ?)",
+        (MAX_ATTEMPTS - 1,),
+    )
     asked: list[str] = []
     bench.embedder.before = lambda what, _texts: asked.append(what)
     assert store.drain() == Drained(built=0, failed=0)
-    assert raw.execute(TASKS).fetchall() == []
+    assert raw.execute(TASKS).fetchall() == raw.execute("SELECT * FROM failures").fetchall() == []
     assert asked == ["identity"]
+
+
+def test_a_task_of_nothing_ends_without_a_failure(bench: Bench) -> None:
+    """However often it was claimed: no record failed."""
+    store, raw = bench.open(), bench.raw()
+    raw.execute("INSERT INTO tasks (type, kind, id, attempts) VALUES ('nodes', 'mem', 9, ?)", (MAX_ATTEMPTS,))
+    assert store.drain() == Drained(built=0, failed=0)
+    assert raw.execute(TASKS).fetchall() == raw.execute("SELECT * FROM failures").fetchall() == []
 
 
 def test_nodes_of_another_model_leave_a_task_to_do(bench: Bench) -> None:
@@ -154,10 +165,10 @@ def test_a_lease_holds_and_runs_out(bench: Bench) -> None:
     assert other.drain() == Drained(built=1, failed=0)
 
 
-def test_a_claimed_task_has_the_report_it_was_queued_with(bench: Bench) -> None:
-    """It saves measuring the text again."""
+@pytest.mark.parametrize("report", [TokenReport(10, 4, True, 14), TokenReport(2, 1, True, 0)], ids=["any", "least"])
+def test_a_claimed_task_has_the_report_it_was_queued_with(bench: Bench, report: TokenReport) -> None:
+    """It saves measuring the text again; the least there is counts one token more than a window of one."""
     bench.open()
-    report = TokenReport(10, 4, True, 14)
     with closing(Database(bench.path("a.db"))) as database:
         with database.transaction():
             queue.add(database, Ref("mem", 1), report)
@@ -171,7 +182,8 @@ def test_a_build_that_kills_every_worker_is_given_up(bench: Bench) -> None:
     raw.execute("UPDATE tasks SET attempts = ?, lease_until = 0", (MAX_ATTEMPTS,))
     assert store.drain() == Drained(0, 0)
     assert raw.execute(TASKS).fetchall() == []
-    assert raw.execute("SELECT work, parent_id, attempts FROM failures").fetchall() == [("nodes", ref.id, 1)]
+    failures = raw.execute("SELECT work, parent_id, attempts, reason FROM failures").fetchall()
+    assert failures == [("nodes", ref.id, 1, "its builds never ended")]
 
 
 def test_a_record_that_changes_while_it_is_built_is_built_anew(bench: Bench) -> None:
@@ -343,7 +355,7 @@ def test_more_attempts_than_there_are_are_used_up(bench: Bench) -> None:
     assert store.repair().built == 1
 
 
-@pytest.mark.parametrize("odd", ["token_count = ''", "window = 0", "window = -9e999"])
+@pytest.mark.parametrize("odd", ["token_count = ''", "token_count = 4", "window = 0", "window = -9e999"])
 def test_an_odd_report_is_no_claim_that_a_build_is_owed(bench: Bench, odd: str) -> None:
     """The same text again, while the server is away: status is queued exactly when the record is known to be long."""
     store, raw = bench.open(), bench.raw()
