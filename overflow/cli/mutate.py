@@ -103,13 +103,16 @@ def mutate(
         if all(result.state in ("idle", "skipped") for result in baseline.results):
             # Each says why it came to nothing: a suite that proves nothing is not green.
             red = [result for result in baseline.results if result.state == "idle"]
-        verdicts = [] if red else gate.break_each(_askable(chosen, baseline), progress.ended)
+        askable = [] if red else _askable(chosen, baseline)
+        verdicts = gate.break_each(askable, progress.ended)
     if json_path != "-":
         out = stdout_console()
         for result in red:
             out.print(Text(f"the laws are red before anything is broken: {result.law}: {result.reason}", "red"))
         out.print(report.tables(list(laws), verdicts))
         out.print(report.explanations(verdicts, shlex.join(_again(subject, mutants, seed))))
+        if verdicts and (left_out := _left_out(chosen, askable, baseline)):
+            out.print(Text(f"not asked of this subject: {left_out}"))
         out.print(report.summary(verdicts, time.monotonic() - started))
     if html is not None:
         write_text(html, report.page(subject, laws, baseline.results, verdicts))
@@ -149,10 +152,20 @@ def _askable(chosen: list[Breaking], baseline: Ran) -> list[Breaking]:
         if each.requires <= baseline.capabilities and (not each.expected or each.expected.keys() & asked)
     ]
     if not kept:
-        reasons = {result.reason or "" for result in baseline.results if result.state == "skipped"}
-        reasons |= {f"{each.name} needs {', '.join(sorted(each.requires))}" for each in chosen if each.requires}
-        raise InputError(f"the laws that would notice cannot be asked of this subject: {'; '.join(sorted(reasons))}")
+        raise InputError(f"nothing can be asked of this subject: {_left_out(chosen, kept, baseline)}")
     return kept
+
+
+def _left_out(chosen: list[Breaking], kept: list[Breaking], baseline: Ran) -> str:
+    """What the subject cannot be asked about, with what it lacks: of the breaking's own needs, else of its laws'."""
+    skipped = {result.law: result.reason or "" for result in baseline.results if result.state == "skipped"}
+    names = {each.name for each in kept}
+    return "; ".join(
+        f"{each.name} ({', '.join(lacking) or skipped[min(each.expected)]})"
+        for each in chosen
+        if each.name not in names
+        for lacking in [sorted(each.requires - baseline.capabilities)]
+    )
 
 
 def _list(every: list[Breaking]) -> None:

@@ -14,8 +14,14 @@ from pathlib import Path
 from overflow.errors import InputError, UnavailableError
 from overflow.gate.mutants import Mutant
 
-#: Asked in the interpreter that will import the package, for only it knows; importing nothing of it.
-_WHERE = "import importlib.util, sys; spec = importlib.util.find_spec(sys.argv[1]); print(spec.origin if spec else '')"
+#: Asked in the interpreter that will import the package, for only it knows; importing nothing of it. The current folder
+#: comes last, as where a subject is looked for: a file there must not hide an installed module.
+_WHERE = """
+import importlib.util, os, sys
+sys.path.append(os.getcwd())
+spec = importlib.util.find_spec(sys.argv[1])
+print(spec.origin if spec else "")
+"""
 
 
 class StaleError(Exception):
@@ -24,7 +30,6 @@ class StaleError(Exception):
 
 def locate(python: str, package: str, environment: Mapping[str, str]) -> Path:
     """The folder that `python` imports `package` from; UnavailableError when it does not find one."""
-    # -P: the current directory is no place to import from, whatever lies in it.
     command = [python, "-P", "-c", _WHERE, package]
     try:
         found = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)

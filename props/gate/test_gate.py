@@ -105,10 +105,10 @@ def toy(tmp_path: Path) -> Path:
 
 
 def mutate(folder: Path, *arguments: str) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of `overflow mutate`, with `folder` among the places to import from."""
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
-    command = [sys.executable, "-m", "overflow", "mutate", *arguments]
-    ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    """Exit code, stdout and stderr of `overflow mutate` in `folder`, where subjects and their packages are found."""
+    # -P: as the installed command, which does not import from where it is run.
+    command = [sys.executable, "-P", "-m", "overflow", "mutate", *arguments]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return ran.returncode, ran.stdout, ran.stderr
 
 
@@ -141,7 +141,10 @@ def test_saboteurs_go_around_a_subject_of_few_capabilities(toy: Path) -> None:
     assert "export" in err
     code, out, err = mutate(toy, "--subject", "toy:Store", "--mutant", "touch-record")
     assert (code, out) == (2, "")
-    assert "touch-record needs design_schema, execute" in err
+    assert "touch-record (design_schema, execute, refs, settle)" in err
+    code, out, err = mutate(toy, "--subject", "toy:Store", "--mutant", "leave-gap", "--mutant", "touch-record")
+    assert code == 0, err
+    assert "not asked of this subject: touch-record (design_schema, execute, refs, settle)" in " ".join(out.split())
 
 
 def test_what_a_subject_prints_is_no_result(toy: Path) -> None:
