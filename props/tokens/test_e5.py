@@ -135,8 +135,9 @@ def test_a_window_never_closes_inside_what_one_character_became() -> None:
 @pytest.mark.parametrize(
     "word",
     [
-        "selﬁes",
-        "x㌀",
+        "ban㎏",
+        "musi㎏",
+        "GRA№",
         "moeilij㎏",
         "gezamenlij㎏",
         "poľnohospodárs㎞",
