@@ -168,6 +168,73 @@ def test_an_answer_of_another_shape_is_one_line(
     assert str(caught.value) == server.url + says
 
 
+def token(stop: int | None, special: bool = False) -> dict[str, object]:
+    return {"special": special, "stop": stop}
+
+
+Tokens = list[dict[str, object]]
+
+
+class Written:
+    """A hook that serves a window, the tokens of the probe, and those of every other text."""
+
+    def __init__(self, window: int, probe: Tokens, tokens: Tokens) -> None:
+        self.window = window
+        self.probe = probe
+        self.tokens = tokens
+
+    def __call__(self, request: Request) -> Reply:
+        if request.path == "/info":
+            return reply({"max_input_length": self.window, "max_client_batch_size": 1})
+        return reply([self.probe if json.loads(request.body)["inputs"] == ["a"] else self.tokens])
+
+
+#: The special tokens before and after a text; some servers give them a position, which says nothing.
+FIRST, LAST = token(None, special=True), token(None, special=True)
+PLACED = token(0, special=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "closes"),
+    [
+        ("ab", [FIRST, token(1), token(2), LAST], [0, 0, 1, 2]),
+        ("ab", [PLACED, token(1), token(2), PLACED], [0, 0, 1, 2]),
+        ("ab ", [FIRST, token(1), token(2), LAST], [0, 0, 1, 3]),
+        ("ab", [token(0), token(1), token(2)], [0, 1, 2]),
+        ("日a", [token(1), token(2), token(3), token(4)], [0, 0, 1, 2]),
+    ],
+)
+def test_a_window_closes_at_the_end_of_its_last_token(
+    server: ScriptedServer, text: str, tokens: Tokens, closes: list[int]
+) -> None:
+    """From a window of 1 to one that the text fills: special tokens take room, and no character is torn apart."""
+    probe = [each for each in tokens if each["special"]] + [token(1)]
+    for window, close in enumerate(closes, 1):
+        server.script.hook = Written(window, probe, tokens)
+        with TeiWindow(server.url) as measuring:
+            expected = TokenReport(len(tokens), window, window < len(tokens), close)
+            assert measuring.measure([text]) == [expected]
+
+
+def test_a_window_that_no_store_can_hold_is_refused(server: ScriptedServer) -> None:
+    """What follows from a server's numbers is checked as any report from outside is."""
+    server.script.hook = Written(2**63, [token(1)], [token(1)])
+    with TeiWindow(server.url) as window, pytest.raises(UnavailableError) as caught:
+        window.measure(["a"])
+    fault = "answered a token report whose window is 9223372036854775808"
+    assert str(caught.value) == f"{server.url}/tokenize {fault}"
+
+
+@pytest.mark.parametrize("busy", ["/info", "/tokenize"])
+def test_a_busy_server_is_asked_again(server: ScriptedServer, wordpiece_file: Path, busy: str) -> None:
+    """A second and a third time: to be asked does it no harm."""
+    stand_in, refusals = StandIn(wordpiece_file), [Reply(503), Reply(503)]
+    server.script.hook = lambda request: refusals.pop() if request.path == busy and refusals else stand_in(request)
+    with TeiWindow(server.url, retry_delays=(0.0, 0.0)) as window:
+        assert window.measure(["a"]) == TokenizerFileWindow(wordpiece_file, WINDOW).measure(["a"])
+    assert refusals == []
+
+
 @pytest.mark.parametrize("refused", ["/info", "/tokenize"])
 def test_a_request_that_is_refused_names_its_address(
     server: ScriptedServer, wordpiece_file: Path, refused: str
