@@ -35,6 +35,8 @@ RESULTS = Path(__file__).with_name("assertions.json")
 FILE, TEST = "contract/laws/law.py", "    if not holds:\n"
 #: Breakings run without an assertion before it counts as one that nothing misses.
 TRIES = 3
+#: Seconds that one of them may take: without an assertion a law may wait for what never comes.
+LIMIT = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ def without(title: str) -> Iterator[None]:
 
 def verdict(catalogue: Catalogue, breaking: Breaking) -> Verdict:
     """What the gate says of one breaking."""
-    with Gate("reference", catalogue, python=sys.executable, seed=0, workers=1) as gate:
+    with Gate("reference", catalogue, python=sys.executable, seed=0, workers=1, limit=LIMIT) as gate:
         return gate.break_each([breaking], lambda _: None)[0]
 
 

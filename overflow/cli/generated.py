@@ -14,13 +14,15 @@ from rich.table import Table
 from rich.text import Text
 
 from overflow.cli.output import stdout_console, write_text
+from overflow.contract.signals import terminated_as_interrupted
 from overflow.gate.generated import ModuleResult, Score, Survivor, groundless, scores, unexplained
 from overflow.gate.mutating import run_generated
 
 
 def generated(names: Sequence[str], json_path: str | None) -> int:
     """Run what is left of `names` (packages and modules; all without any) and tell what is kept; the exit code."""
-    found = run_generated(Path.cwd(), names, _ended)
+    with terminated_as_interrupted():
+        found = run_generated(Path.cwd(), names, _ended)
     results = list(found.results.values())
     by_package = scores(results, found.equivalents)
     left, unfounded = unexplained(results, found.equivalents), groundless(results, found.equivalents)

@@ -78,9 +78,19 @@ class Gate:
     """Breaks one subject; a context manager, at whose end no process is left.
 
     `catalogue` holds the package whose sources are copied for each mutant, `python` is what imports it for the subject.
+    A run may take `limit` seconds; None leaves it to the baseline.
     """
 
-    def __init__(self, subject: str, catalogue: Catalogue | None, *, python: str, seed: int, workers: int) -> None:
+    def __init__(
+        self,
+        subject: str,
+        catalogue: Catalogue | None,
+        *,
+        python: str,
+        seed: int,
+        workers: int,
+        limit: float | None = None,
+    ) -> None:
         self._subject = subject
         self._python = python
         self._package = None if catalogue is None else catalogue.package
@@ -90,7 +100,7 @@ class Gate:
         self._running: set[subprocess.Popen[str]] = set()
         self._lock = threading.Lock()
         self._ended = False
-        self._limit: float | None = None
+        self._limit = limit
 
     def __enter__(self) -> Self:
         return self

@@ -1,8 +1,11 @@
 """Kept results of generated mutants, the score, and reviewed equivalents; and one small tree taken from end to end."""
 
 import json
+import os
+import select
 import shutil
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -227,3 +230,33 @@ def test_the_scores_follow_a_review(tree: Path) -> None:
     run_generated(tree, [], told.append)
     assert told == []
     assert json.loads(file.read_text(encoding="utf-8"))["packages"][0]["score"] == 1.0
+
+
+WAITING = """import os, time
+
+def test_waits():
+    with open(os.environ["TOLD"], "w") as pipe:
+        pipe.write("waiting")
+        pipe.flush()
+        time.sleep(600)
+"""
+
+
+def test_a_run_that_is_terminated_leaves_no_process_behind(tree: Path, tmp_path: Path) -> None:
+    """SIGTERM ends it as Ctrl-C does, and first mutmut and the tests that it runs."""
+    pytest.importorskip("mutmut")
+    (tree / "props" / "toy" / "test_sums.py").write_text(WAITING, encoding="utf-8")
+    told = tmp_path / "told"
+    os.mkfifo(told)
+    command = [sys.executable, "-P", "-m", "overflow", "mutate", "--generated"]
+    environment = {**os.environ, "TOLD": str(told)}
+    run = subprocess.Popen(command, cwd=tree, env=environment, stderr=subprocess.PIPE, text=True)
+    with run, told.open("rb", buffering=0) as pipe:
+        assert pipe.read(7) == b"waiting"
+        run.terminate()
+        _, err = run.communicate(timeout=60)
+        # The test holds the other end as long as it lives.
+        ready, _, _ = select.select([pipe], [], [], 60)
+        assert ready
+        assert pipe.read(1) == b""
+    assert run.returncode == 130, err
