@@ -37,8 +37,9 @@ def test_a_window_inside_a_character_closes_before_it() -> None:
 
 
 def test_the_default_window_is_512() -> None:
-    """The model has none of its own."""
+    """The model has none of its own; what is asked for is in the name."""
     assert report("x", 512) == WordllamaWindow().measure(["x"])[0]
+    assert (WordllamaWindow().name, WordllamaWindow(1).name) == ("wordllama@512", "wordllama@1")
 
 
 def test_the_package_is_read_and_never_imported() -> None:
@@ -54,8 +55,9 @@ def test_the_package_is_read_and_never_imported() -> None:
 
 def test_a_window_below_one_and_a_lone_surrogate_are_refused() -> None:
     """As every window does."""
-    with pytest.raises(InputError, match="1 or more"):
+    with pytest.raises(InputError) as caught:
         WordllamaWindow(0)
+    assert str(caught.value) == "a window of 0 tokens holds no text; give 1 or more"
     with pytest.raises(InputError, match="surrogate"):
         WordllamaWindow().measure(["\ud800"])
 
