@@ -352,6 +352,14 @@ def test_records_whose_nodes_are_current_are_not_measured(bench: Bench) -> None:
     assert bench.embedder.measured == []
 
 
+def test_texts_are_measured_as_many_at_a_time_as_a_request_carries(bench: Bench) -> None:
+    """100 of them, and then the rest."""
+    store, raw = bench.open(), bench.raw()
+    raw.executemany("INSERT INTO memories (agent, content) VALUES ('agent', ?)", [(f"w{n}",) for n in range(150)])
+    store.check_health()
+    assert [len(texts) for texts in bench.embedder.measured] == [100, 50]
+
+
 def test_one_run_builds_at_most_50_and_runs_converge(bench: Bench) -> None:
     """Section 3: one run builds at most 50 records, locked ones too, and a backlog converges over runs."""
     store, raw = bench.open(queue=False), bench.raw()

@@ -102,6 +102,7 @@ def test_a_failing_task_backs_off_and_is_given_up(bench: Bench) -> None:
         bench.clock.now = due
     assert store.drain() == Drained(built=0, failed=1)
     assert raw.execute(TASKS).fetchall() == []
+    assert raw.execute("SELECT attempts, reason FROM failures").fetchall() == [(1, "the tiny embedder is away")]
     bench.embedder.away = False
     assert store.check_health().missing_nodes == (ref,)
     assert store.repair().built == 1
@@ -297,6 +298,8 @@ def test_a_record_that_cannot_be_divided_ends_its_task_and_is_named(bench: Bench
     assert raw.execute("SELECT DISTINCT parent_id FROM record_nodes").fetchall() == [(good.id,)]
     health = store.check_health()
     assert (health.missing_nodes, health.findings) == ((bad,), {"undividable": (bad,)})
+    failures = raw.execute("SELECT work, attempts, undividable, reason FROM failures").fetchall()
+    assert failures == [("nodes", 1, 1, "a window of 2 tokens holds no text at character 2; use a larger window")]
     quote = store.quote(bad, "ab", Scope())
     assert (quote.start, quote.text, quote.node) == (0, "ab\u6f22\u5b57", None)
     store.update(bad, "now letters")
