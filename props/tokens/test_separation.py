@@ -11,6 +11,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_to
 
 from overflow.contract.oracle import divide_by_the_rule
 from overflow.division import divide
+from overflow.tokens.separation import separates_words
 from overflow.tokens.tokenizer_file import TokenizerFileWindow
 
 P, N = pre_tokenizers, normalizers
@@ -78,6 +79,117 @@ def test_a_file_is_prefix_safe_where_white_space_separates(
 ) -> None:
     """By its own description: the pre-tokenizer, any step of a sequence, or the normalizer of a model of pieces."""
     assert described(tmp_path / "tokenizer.json", model(), pre, normalizer).prefix_safe == safe
+
+
+Json = dict[str, object]
+SPLIT: Json = {"type": "WhitespaceSplit"}
+MARKS: Json = {"type": "Metaspace"}
+BPE: Json = {"type": "BPE", "vocab": {"a": 0, "\u2581a": 1, "\u2581\u2581": 2}}
+
+
+def replaced(pattern: object, content: object) -> Json:
+    return {"normalizer": {"type": "Replace", "pattern": pattern, "content": content}, "pre_tokenizer": SPLIT}
+
+
+def expression(pattern: object, *pieces: str, kind: str = "BPE") -> Json:
+    """A Split, as byte-level files have it, over these pieces."""
+    split = {"type": "Split", "pattern": pattern}
+    return {"pre_tokenizer": split, "model": {"type": kind, "vocab": dict.fromkeys(pieces, 0)}}
+
+
+def marking(*pieces: str) -> Json:
+    return {"pre_tokenizer": MARKS, "model": {"type": "Unigram", "vocab": [[piece, -1.0] for piece in pieces]}}
+
+
+@pytest.mark.parametrize(
+    ("description", "apart"),
+    [
+        ({}, False),
+        ({"pre_tokenizer": None}, False),
+        ({"pre_tokenizer": SPLIT}, True),
+        ({"pre_tokenizer": {"type": "Whitespace"}}, True),
+        ({"pre_tokenizer": {"type": "BertPreTokenizer"}}, True),
+        ({"pre_tokenizer": {"type": "Punctuation"}}, False),
+        ({"pre_tokenizer": {"type": "Sequence"}}, False),
+        ({"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Digits"}, SPLIT]}}, True),
+        ({"pre_tokenizer": {"type": "Digits", "pretokenizers": [SPLIT]}}, False),
+        (
+            {
+                "pre_tokenizer": {
+                    "type": "Sequence",
+                    "pretokenizers": [{"type": "Sequence", "pretokenizers": [SPLIT]}, {"type": "Digits"}],
+                }
+            },
+            True,
+        ),
+        # Added tokens are found first; white space at their ends, or none, reaches across nothing.
+        ({"pre_tokenizer": SPLIT, "added_tokens": [{"content": " a "}, {"content": "b"}, {"id": 1}]}, True),
+        ({"pre_tokenizer": SPLIT, "added_tokens": [{"content": "b"}, {"content": "a\nb"}]}, False),
+        ({"pre_tokenizer": SPLIT, "added_tokens": [{"content": "a\u2581b"}]}, False),
+        ({"pre_tokenizer": SPLIT, "added_tokens": [{"content": "a\u0120b"}]}, False),
+        # A normalizer leaves white space in its place, or is not believed to.
+        ({"pre_tokenizer": SPLIT, "normalizer": {"type": "Magic"}}, False),
+        ({"pre_tokenizer": SPLIT, "normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}]}}, True),
+        (
+            {
+                "pre_tokenizer": SPLIT,
+                "normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Magic"}]},
+            },
+            False,
+        ),
+        (replaced({"Regex": "\\s"}, " "), True),
+        (replaced({"Regex": "\\s"}, "_"), False),
+        (replaced({"Regex": "\\s"}, ""), False),
+        (replaced({"String": "-"}, ""), True),
+        (replaced({"String": "-"}, "_"), True),
+        (replaced({"String": "- "}, "_"), False),
+        (replaced({"String": "- "}, "_ "), False),
+        (replaced(None, "_"), False),
+        # As a byte-level vocabulary splits: by an expression of its own, or by one of the file.
+        ({"pre_tokenizer": {"type": "ByteLevel"}}, True),
+        ({"pre_tokenizer": {"type": "ByteLevel", "use_regex": True}}, True),
+        ({"pre_tokenizer": {"type": "ByteLevel", "use_regex": False}}, False),
+        (expression({"Regex": "\\w+|\\s+"}, "a", "\u0120a"), True),
+        (expression({"Regex": "\\w+|\\s+"}, "a\u0120a"), False),
+        (expression({"Regex": "\\w+|\\s+"}, "a", kind="WordPiece"), False),
+        (expression({"Regex": "\\w+"}, "a"), False),
+        (expression({"String": "\\s+"}, "a"), False),
+        (expression("\\s+", "a"), False),
+        # SentencePiece's mark: where no piece goes on into it, or none from it.
+        ({"pre_tokenizer": MARKS}, False),
+        ({"pre_tokenizer": MARKS, "model": BPE}, True),
+        ({"pre_tokenizer": {**MARKS, "replacement": "\u2581"}, "model": BPE}, True),
+        ({"pre_tokenizer": {**MARKS, "replacement": "_"}, "model": BPE}, False),
+        ({"pre_tokenizer": MARKS, "model": {**BPE, "type": "WordPiece"}}, False),
+        ({"pre_tokenizer": MARKS, "model": {"vocab": BPE["vocab"], "merges": []}}, True),
+        ({"pre_tokenizer": MARKS, "model": {"vocab": BPE["vocab"]}}, False),
+        ({"pre_tokenizer": {"type": "ByteLevel", "use_regex": False}, "model": BPE}, False),
+        (
+            {"pre_tokenizer": {"type": "Sequence", "pretokenizers": [MARKS, SPLIT]}, "model": {"type": "WordPiece"}},
+            False,
+        ),
+        ({"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Digits"}, MARKS]}, "model": BPE}, True),
+        (
+            {"normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}, "model": BPE},
+            True,
+        ),
+        (
+            {"normalizer": {"type": "Replace", "pattern": {"String": "-"}, "content": "_"}, "model": BPE},
+            False,
+        ),
+        (marking("a", "\u2581a", "\u2581\u2581"), True),
+        (marking("a\u2581", "b\u2581"), True),
+        (marking("a\u2581", "\u2581a"), False),
+        (marking("a\u2581b"), False),
+        (marking("a\n", "\u2581b"), True),
+        (marking("a\n", "\nb"), False),
+        (marking("a\n", "\u2581\nb"), False),
+        (marking("a\n", "\n\n"), False),
+    ],
+)
+def test_a_description_says_whether_white_space_ends_every_token(description: Json, apart: bool) -> None:
+    """In doubt it does not: what is unknown, or missing, is not believed to."""
+    assert separates_words(description) is apart
 
 
 #: A piece may reach over 100 words, back from the `c` that ends them: a prefix without it shows a token a word.
