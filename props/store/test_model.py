@@ -59,6 +59,7 @@ def test_dimensions_that_changed_under_one_name_are_named_and_mended(bench: Benc
     store.drain()
     assert store.check_health() == CALM
     embedder.dimensions = 8
+    assert store.quote(refs[0], "three", Scope()).node is None
     store.store(LONG + "more", Scope())
     store.drain()
     health = store.check_health()
