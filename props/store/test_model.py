@@ -216,6 +216,19 @@ def test_a_model_that_states_no_name_is_stored_under_none(bench: Bench) -> None:
     assert raw.execute("SELECT embedding_model FROM memories").fetchall() == [("",)]
 
 
+def test_a_vector_that_nobody_can_name_is_not_kept(bench: Bench) -> None:
+    """Its length tells that the model is another, and the server does not say which."""
+    embedder = Changing()
+    store, raw = bench.open(embedder=embedder), bench.raw()
+    store.store("first", Scope())
+    embedder.dimensions, embedder.unnamed = 8, True
+    store.store("second", Scope())
+    assert raw.execute("SELECT length(embedding), embedding_model FROM memories").fetchall() == [
+        (16, "tiny-1"),
+        (None, None),
+    ]
+
+
 def test_a_model_that_cannot_be_named_gives_no_vector_and_says_why(bench: Bench) -> None:
     """Of each text, and without asking for one."""
     bench.embedder.unnamed = True

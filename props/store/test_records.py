@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overflow.errors import InputError
-from overflow.store import Health, Nodes, Ref, Scope
+from overflow.store import Health, Nodes, Ref, Scope, Stored
 from overflow.store.errors import LockedRecordError, NoMoreIdsError, UnknownRecordError
 from overflow.store.records import LENGTH_LIMIT, is_time
+from overflow.tokens.synthetic import SyntheticWindow
 from props.store.conftest import Bench, on_a_bench
 
 SHORT = "a short one"
@@ -136,7 +137,7 @@ def test_the_same_text_again_keeps_nodes_and_vector(bench: Bench) -> None:
     before = [raw.execute(sql).fetchall() for sql in state]
     asked = len(bench.embedder.embedded)
     bench.clock.now += 5
-    assert store.update(ref, LONG).nodes is None
+    assert store.update(ref, LONG) == Stored(ref, None)
     assert [raw.execute(sql).fetchall() for sql in state] == before
     assert len(bench.embedder.embedded) == asked
     assert raw.execute("SELECT updated_at FROM memories").fetchone() == (bench.clock.now,)
@@ -188,7 +189,7 @@ def test_the_same_text_again_keeps_nodes_while_it_gets_a_vector(bench: Bench, da
     store.drain()
     before = raw.execute("SELECT rowid, * FROM record_nodes").fetchall()
     raw.execute(damage)
-    assert store.update(ref, LONG).nodes is None
+    assert store.update(ref, LONG) == Stored(ref, None)
     assert store.check_health() == Health((), {})
     assert raw.execute("SELECT rowid, * FROM record_nodes").fetchall() == before
     assert raw.execute("SELECT embedding NOTNULL FROM memories").fetchall() == [(1,)]
@@ -223,9 +224,25 @@ def test_the_same_text_again_takes_no_build_away_while_the_server_is_away(bench:
     store = bench.open()
     ref = store.store(LONG, Scope()).ref
     bench.embedder.away = True
-    assert store.update(ref, LONG).nodes == Nodes("queued")
+    assert store.update(ref, LONG) == Stored(ref, Nodes("queued"))
     bench.embedder.away = False
     assert store.drain().built == 1
+
+
+@pytest.mark.parametrize("change", ["model", "model of the nodes", "window"])
+def test_the_same_text_again_is_queued_where_its_nodes_are_of_another_model(bench: Bench, change: str) -> None:
+    """Or cut against another window, as far as the answer to its vector tells."""
+    store, raw = bench.open(), bench.raw()
+    ref = store.store(LONG, Scope()).ref
+    store.drain()
+    if change == "window":
+        bench.embedder.window = SyntheticWindow("words", 5)
+    else:
+        bench.embedder.name = "tiny-2"
+        store.refresh_model()
+    has_vector = change == "model of the nodes"
+    raw.execute(f"UPDATE memories SET {'embedding_model = ' + repr('tiny-2') if has_vector else 'embedding = NULL'}")
+    assert store.update(ref, LONG) == Stored(ref, Nodes("queued"))
 
 
 @pytest.mark.parametrize("put", ["store", "archive_episode"])

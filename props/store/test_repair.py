@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from overflow.store import Health, Repaired, Scope
+from overflow.store.repair import RUN_LIMIT
 from props.store.conftest import DIMENSIONS, Bench, TinyEmbedder
 
 LONG = "one two three four five six seven eight nine. "
@@ -113,6 +114,43 @@ def test_nodes_that_another_model_built_anew_while_repair_looked_go(bench: Bench
     assert (store.repair().removed, built) == (1, [1])
     store.repair()
     assert store.check_health() == CALM
+
+
+@pytest.mark.parametrize("meanwhile", ["another text", "tokens become unknown"])
+def test_a_build_that_fails_for_what_came_meanwhile_is_no_failure_of_the_record(bench: Bench, meanwhile: str) -> None:
+    """It is not made to wait: nobody knows yet whether its text can be built."""
+    store, raw = bench.open(queue=False), bench.raw()
+    store.store(LONG, Scope())
+
+    def act(what: str, texts: Sequence[str]) -> None:
+        if what == "embed" and texts != [PROBE]:
+            if meanwhile == "another text":
+                raw.execute("UPDATE memories SET content = ?", (SAME_LENGTH,))
+                bench.embedder.away = True
+            else:
+                bench.embedder.window = bench.unknown
+
+    bench.embedder.before = act
+    assert store.repair() == Repaired(built=0, failed=1, removed=0, embedded=0, indexed=0)
+    assert _failures(raw) == []
+
+
+def test_who_never_failed_is_embedded_before_who_failed_once(bench: Bench) -> None:
+    """A record behind as many that fail as one run takes waits for one run, and no longer."""
+    store, raw = bench.open(), bench.raw()
+    texts = [*(f"poison {number}" for number in range(RUN_LIMIT)), "good"]
+    raw.executemany("INSERT INTO memories (agent, content) VALUES ('agent', ?)", [(text,) for text in texts])
+    bench.embedder.refuse = lambda what, text: what == "embed" and "poison" in text
+    assert [store.repair().embedded for _ in range(2)] == [0, 1]
+
+
+def test_while_the_model_has_no_name_nothing_is_embedded(bench: Bench) -> None:
+    """And no record failed."""
+    store, raw = bench.open(), bench.raw()
+    raw.execute("INSERT INTO memories (agent, content) VALUES ('agent', 'short')")
+    bench.embedder.unnamed = True
+    assert store.repair() == NOTHING
+    assert _failures(raw) == []
 
 
 def test_a_failed_vector_is_noted_as_that(bench: Bench) -> None:

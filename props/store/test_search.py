@@ -262,6 +262,17 @@ def test_the_most_relevant_node_is_quoted(bench: Bench, words: list[str], query:
     assert item.quotes == (quote,)
 
 
+def test_a_query_of_unknown_tokens_is_answered_as_any(bench: Bench) -> None:
+    """What is not known is not compared: the nearest node is quoted."""
+    store = bench.open()
+    ref = store.store(LONG, HERE).ref
+    store.drain()
+    known = store.quote(ref, "nine", HERE)
+    bench.embedder.window = bench.unknown
+    assert store.quote(ref, "nine", HERE) == known
+    assert [hit.ref for hit in store.recall("nine", HERE, 5)] == [ref]
+
+
 def test_a_record_deleted_since_it_was_recalled_is_left_without_a_quote(bench: Bench) -> None:
     """Recall's order and scores stay what they were."""
     ref = bench.open().store("short", HERE).ref

@@ -34,6 +34,7 @@ def test_an_import_of_an_export_exports_the_same(bench: Bench, stored: list[Stor
     for text, episode, scope, locked in stored:
         bench.clock.now += 1
         ref = (store.archive_episode if episode else store.store)(text, scope).ref
+        bench.clock.now += 1
         store.lock(ref, locked)
     first, second = bench.path("first.jsonl"), bench.path("second.jsonl")
     store.export(first)
@@ -62,23 +63,23 @@ def _sorted(stored: list[Stored]) -> list[tuple[str, bool]]:
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        (b"{not json", "it is not JSON"),
+        (b"{not json", "it is not JSON in UTF-8"),
         (b'{"kind": "mem", "text": "\xff"}', "it is not JSON in UTF-8"),
-        (b"[" * 100_000, "it is not JSON"),
+        (b"[" * 100_000, "it is not JSON in UTF-8"),
         (b"[1, 2]", "it is not a JSON object"),
-        (b'{"text": "x"}', "kind is None"),
-        (b'{"kind": "note", "text": "x"}', "kind is 'note'"),
-        (b'{"kind": "mem"}', "text is missing"),
+        (b'{"text": "x"}', "kind is None and must be mem or ep"),
+        (b'{"kind": "note", "text": "x"}', "kind is 'note' and must be mem or ep"),
+        (b'{"kind": "mem"}', "text is missing, or no text"),
         (b'{"kind": "mem", "text": 7}', "text is missing, or no text"),
-        (b'{"kind": "mem", "text": ""}', "the text is empty"),
-        (b'{"kind": "mem", "text": "\\ud800"}', "lone surrogate"),
-        (b'{"kind": "mem", "text": "x", "agent": "\\ud800"}', "lone surrogate"),
-        (b'{"kind": "mem", "text": "x", "channel": 3}', "must be texts"),
-        (b'{"kind": "mem", "text": "x", "locked": 1}', "neither true nor false"),
-        (b'{"kind": "mem", "text": "x", "created_at": NaN}', "created_at is no number"),
-        (b'{"kind": "mem", "text": "x", "updated_at": true}', "updated_at is no number"),
-        (b'{"kind": "mem", "text": "x", "created_at": 1' + b"0" * 400 + b"}", "created_at is no number"),
-        (b'{"kind": "mem", "text": "x", "created_at": -1e400}', "created_at is no number"),
+        (b'{"kind": "mem", "text": ""}', "the text is empty; give at least one character"),
+        (b'{"kind": "mem", "text": "\\ud800"}', ".*lone surrogate.*"),
+        (b'{"kind": "mem", "text": "x", "agent": "\\ud800"}', ".*lone surrogate.*"),
+        (b'{"kind": "mem", "text": "x", "channel": 3}', "agent, project and channel must be texts"),
+        (b'{"kind": "mem", "text": "x", "locked": 1}', "locked is neither true nor false"),
+        (b'{"kind": "mem", "text": "x", "created_at": NaN}', "created_at is no number of seconds"),
+        (b'{"kind": "mem", "text": "x", "updated_at": true}', "updated_at is no number of seconds"),
+        (b'{"kind": "mem", "text": "x", "created_at": 1' + b"0" * 400 + b"}", "created_at is no number of seconds"),
+        (b'{"kind": "mem", "text": "x", "created_at": -1e400}', "created_at is no number of seconds"),
     ],
 )
 def test_a_bad_line_is_named_by_its_number_and_nothing_is_imported(bench: Bench, line: bytes, says: str) -> None:
@@ -86,7 +87,7 @@ def test_a_bad_line_is_named_by_its_number_and_nothing_is_imported(bench: Bench,
     store = bench.open()
     file = Path(bench.path("bad.jsonl"))
     file.write_bytes(json.dumps(GOOD).encode() + b"\n\n" + line + b"\n" + json.dumps(GOOD).encode())
-    with pytest.raises(StoreInputError, match=f"bad.jsonl, line 3: .*{says}.*nothing was imported") as raised:
+    with pytest.raises(StoreInputError, match=rf"bad\.jsonl, line 3: {says}; nothing was imported$") as raised:
         store.import_(str(file))
     assert "\n" not in str(raised.value)
     assert bench.embedder.embedded == []
@@ -100,6 +101,33 @@ def test_an_import_keeps_the_limit_and_separators_inside_a_text(bench: Bench) ->
     file.write_text("\n".join(json.dumps(GOOD | {"text": text}, ensure_ascii=False) for text in texts), newline="")
     refs = [stored.ref for stored in store.import_(str(file))]
     assert [store.contents(ref, Scope()) for ref in refs] == [texts[0], texts[1][:LENGTH_LIMIT]]
+    assert bench.raw().execute("SELECT locked FROM records").fetchall() == [(0,), (0,)], "unless a line says so"
+
+
+def test_an_export_has_a_line_a_record(bench: Bench) -> None:
+    """Episodes first: kind, scope, text, lock and times, and nothing that is derived."""
+    store, path = bench.open(), Path(bench.path("out.jsonl"))
+    scope = {"agent": "a", "project": "p", "channel": "c"}
+    bench.clock.now = 5.0
+    ref = store.store(LONG, Scope(**scope)).ref
+    store.archive_episode("short", Scope())
+    store.drain()
+    bench.clock.now = 7.5
+    store.lock(ref, True)
+    store.export(str(path))
+    assert [json.loads(line) for line in path.read_bytes().splitlines()] == [
+        {"kind": "ep", "agent": "agent", "project": "", "channel": "", "text": "short"}
+        | {"locked": False, "created_at": 5.0, "updated_at": 5.0},
+        {"kind": "mem", **scope, "text": LONG, "locked": True, "created_at": 5.0, "updated_at": 7.5},
+    ]
+
+
+def test_an_export_can_be_read_by_people(bench: Bench) -> None:
+    """Every writing stands in it as it is."""
+    store, path = bench.open(), Path(bench.path("out.jsonl"))
+    store.store("日本語 é 🙂", Scope())
+    store.export(str(path))
+    assert '"text": "日本語 é 🙂"' in path.read_text("utf-8")
 
 
 def test_an_import_embeds_in_batches_and_survives_a_server_that_is_away(bench: Bench) -> None:
@@ -196,6 +224,7 @@ def test_an_unreadable_row_is_exported_as_it_is_read(bench: Bench) -> None:
 ODD = {
     "agent = x'61ff'": ("agent", "a\ufffd", "odd_columns"),
     "project = x''": ("project", "", "odd_columns"),
+    "project = CAST(x'ff' AS TEXT)": ("project", "\ufffd", "odd_columns"),
     "channel = CAST(x'ff' AS TEXT)": ("channel", "\ufffd", "odd_columns"),
     "created_at = 'abc'": ("created_at", 0.0, "odd_columns"),
     "created_at = x'00'": ("created_at", 0.0, "odd_columns"),
