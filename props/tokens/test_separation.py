@@ -122,6 +122,7 @@ def marking(*pieces: str) -> Json:
             },
             True,
         ),
+        ({"pre_tokenizer": SPLIT, "model": {"type": "Unigram"}}, True),
         # Added tokens are found first; white space at their ends, or none, reaches across nothing.
         ({"pre_tokenizer": SPLIT, "added_tokens": [{"content": " a "}, {"content": "b"}, {"id": 1}]}, True),
         ({"pre_tokenizer": SPLIT, "added_tokens": [{"content": "b"}, {"content": "a\nb"}]}, False),
@@ -149,6 +150,16 @@ def marking(*pieces: str) -> Json:
         ({"pre_tokenizer": {"type": "ByteLevel"}}, True),
         ({"pre_tokenizer": {"type": "ByteLevel", "use_regex": True}}, True),
         ({"pre_tokenizer": {"type": "ByteLevel", "use_regex": False}}, False),
+        # Behind it white space is spelt otherwise, and nothing sees any.
+        (
+            {
+                "pre_tokenizer": {
+                    "type": "Sequence",
+                    "pretokenizers": [{"type": "ByteLevel", "use_regex": False}, SPLIT],
+                }
+            },
+            False,
+        ),
         (expression({"Regex": "\\w+|\\s+"}, "a", "\u0120a"), True),
         (expression({"Regex": "\\w+|\\s+"}, "a\u0120a"), False),
         (expression({"Regex": "\\w+|\\s+"}, "a", kind="WordPiece"), False),

@@ -133,6 +133,34 @@ def test_each_kind_counts_and_closes_as_it_is_told(kind: str, text: str, closes:
     assert report(kind, count + 1, text) == TokenReport(count, count + 1, False, len(text))
 
 
+@pytest.mark.parametrize(
+    ("kind", "text", "tokens"),
+    [
+        ("words", " ab  c", ["ab", "c"]),
+        ("chars", "a b", ["a", " ", "b"]),
+        ("bytes", "aé", ["a", "é", "é"]),
+        ("triples", "aé", ["a", "é", "é", "é"]),
+        ("visible", "a b", ["a", "b"]),
+        ("phrases", " a b c d", ["a b c", "d"]),
+        ("pairs", "abbac", ["a", "bb", "ac"]),
+        ("pairs_from_end", "cabba", ["ca", "bb", "a"]),
+        ("word_ends", "ab c", ["a", "b", "b", " ", "c", "c"]),
+        ("even_words", "ab cde fg", ["ab", "c", "d", "e", "fg"]),
+        ("run_pairs", "abc de.f", ["a", "bc", "de", ".", "f"]),
+        ("halves", "", []),
+        ("halves", "ab", ["ab"]),
+        ("halves", "abc", ["a", "b", "c"]),
+        ("halves", "abcd", ["ab", "cd"]),
+    ],
+)
+def test_each_token_stands_for_its_characters(kind: str, text: str, tokens: list[str]) -> None:
+    """In text order; several may stand for one character."""
+    spans = KINDS[kind].spans(text)
+    assert [text[start:end] for start, end in spans] == tokens
+    assert spans == sorted(spans)
+    assert all(0 <= start < end <= len(text) for start, end in spans)
+
+
 def test_the_prefix_at_the_close_may_run_over_when_measured_alone() -> None:
     """`word_ends`: inside a word the close makes a new end, which is a token more; at a word's end it makes none."""
     inside, after = report("word_ends", 4, "abcdefg"), report("word_ends", 4, "abc defg")
@@ -172,6 +200,8 @@ def test_a_window_is_what_it_was_made_from(special_tokens: int, name: str) -> No
     window = SyntheticWindow("words", 3, special_tokens=special_tokens)
     assert (window.kind, window.window, window.special_tokens) == ("words", 3, special_tokens)
     assert (window.name, repr(window)) == (name, name)
+    assert SyntheticWindow("words", 3).special_tokens == 0
+    assert (window.prefix_safe, SyntheticWindow("halves", 3).prefix_safe) == (True, False)
 
 
 @pytest.mark.parametrize("window", [SyntheticWindow("words", 3), UnknownWindow()])
