@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overflow.tokens.charmap import CharMap, as_text, code_points
@@ -13,6 +13,7 @@ CHARACTERS = "ab日\U0001f600\0\U0010ffff"
 MAPS = st.dictionaries(st.sampled_from(CHARACTERS), st.text("xy日", max_size=20))
 
 
+@settings(max_examples=40)
 @given(MAPS, st.text(CHARACTERS + "c ", max_size=30))
 def test_the_result_is_that_of_translate_with_its_sources(replacements: dict[str, str], text: str) -> None:
     """Each character becomes its replacement, or stays; behind each code point stands the index of its character."""
