@@ -14,6 +14,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 
 from overflow.errors import InputError
 from overflow.tokens.report import TokenReport
+from overflow.tokens import tokenizer_file
 from overflow.tokens.tokenizer_file import TokenizerFileWindow
 
 TEXTS = st.text(
@@ -156,6 +157,7 @@ def test_a_window_below_one_is_refused(wordpiece_file: Path, tmp_path: Path, win
     with pytest.raises(InputError, match="a window of 0 tokens holds no text; give 1 or more"):
         TokenizerFileWindow(path)
     assert TokenizerFileWindow(wordpiece_file, 1).window == 1
+    assert TokenizerFileWindow(wordpiece_file, 1).prefix_safe is True
 
 
 def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
@@ -164,6 +166,23 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
         with pytest.raises(InputError) as caught:
             TokenizerFileWindow(path, 8)
         assert str(caught.value) == f"cannot read the tokenizer file {path} ({why}); give a tokenizer.json"
+
+
+class Huge(bytes):
+    """Bytes that memory holds, but not as text."""
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        raise MemoryError(encoding, errors)
+
+
+def test_a_file_whose_text_is_larger_than_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it is where its bytes are."""
+    monkeypatch.setattr(tokenizer_file, "read_regular", lambda _path: Huge())
+    with pytest.raises(InputError) as caught:
+        TokenizerFileWindow("tokenizer.json", 8)
+    assert str(caught.value) == (
+        "cannot read the tokenizer file tokenizer.json (larger than the memory there is); give a tokenizer.json"
+    )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere memory has no such limit")
@@ -177,7 +196,8 @@ def test_a_file_larger_than_memory_is_refused(tmp_path: Path, size: int) -> None
         "import resource, sys\n"
         "from pathlib import Path\n"
         "from overflow.errors import InputError\n"
-        "from overflow.tokens.tokenizer_file import TokenizerFileWindow\n"
+        "from overflow.tokens import tokenizer_file
+from overflow.tokens.tokenizer_file import TokenizerFileWindow\n"
         "pages = int(Path('/proc/self/statm').read_text().split()[0])\n"
         "limit = pages * resource.getpagesize() + 100_000_000\n"
         "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n"
