@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 
 from overflow.errors import InputError
-from overflow.tokens.report import TokenReport
 from overflow.tokens import tokenizer_file
+from overflow.tokens.report import TokenReport
 from overflow.tokens.tokenizer_file import TokenizerFileWindow
 
 TEXTS = st.text(
@@ -196,8 +196,7 @@ def test_a_file_larger_than_memory_is_refused(tmp_path: Path, size: int) -> None
         "import resource, sys\n"
         "from pathlib import Path\n"
         "from overflow.errors import InputError\n"
-        "from overflow.tokens import tokenizer_file
-from overflow.tokens.tokenizer_file import TokenizerFileWindow\n"
+        "from overflow.tokens.tokenizer_file import TokenizerFileWindow\n"
         "pages = int(Path('/proc/self/statm').read_text().split()[0])\n"
         "limit = pages * resource.getpagesize() + 100_000_000\n"
         "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n"
