@@ -7,7 +7,7 @@ sections 2 and 3: "divided and embedded before the write lock is taken".
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from overflow.division import Ask, Cost, Density, Division, Steps, TokensUnknownError, division
+from overflow.division import Ask, Cost, Density, Division, Span, Steps, TokensUnknownError, division
 from overflow.errors import HarnessError, UnavailableError
 from overflow.store import node_set
 from overflow.store.database import Database
@@ -73,21 +73,20 @@ def write(database: Database, prepared: Prepared, model: Model) -> bool:
     return True
 
 
-def _steps(job: Job, prefix_safe: bool) -> Steps[Division]:
+def _steps(job: Job, prefix_safe: bool) -> Steps[tuple[Span, ...]]:
     """The division of a job, the same whoever asks for it: what is probed next depends on the report it starts from.
 
     That is one on the whole text, so that what fits is not divided because a stretch of it, measured alone, does not.
     """
     text, report = job.text.value, job.report
     if not text or not prefix_safe:
-        return (yield from division(text, prefix_safe=prefix_safe))
+        return (yield from division(text, prefix_safe=prefix_safe)).spans
     if report is None:
         (report,) = yield Ask(None, text)
-        cost = Cost(1, 1, len(text))
         if report is None:
-            raise TokensUnknownError(cost)
+            raise TokensUnknownError(Cost(1, 1, len(text)))
         if not report.truncated:
-            return Division((), fits=True, window=report.window, density=Density.of(text, report), cost=cost)
+            return ()
     steps = division(text, prefix_safe=True, density=Density.of(text, report))
     reports = yield next(steps)
     if job.report is not None and any(each is not None and each.window != report.window for each in reports):
@@ -98,16 +97,16 @@ def _steps(job: Job, prefix_safe: bool) -> Steps[Division]:
             reports = yield steps.send(reports)
     except StopIteration as stop:
         divided: Division = stop.value
-        return divided
+        return divided.spans
 
 
 @dataclass(slots=True)
 class _Build:
     job: Job
-    steps: Steps[Division] = field(init=False)
+    steps: Steps[tuple[Span, ...]] = field(init=False)
     ask: Ask | None = None
     embedded: dict[str, bytes] = field(default_factory=dict)
-    result: Division | HarnessError | None = None
+    result: tuple[Span, ...] | HarnessError | None = None
 
     def start(self, prefix_safe: bool) -> None:
         self.steps = _steps(self.job, prefix_safe)
@@ -136,9 +135,9 @@ class _Build:
         self.advance(reports)
 
     def spans(self) -> Iterator[str]:
-        if isinstance(self.result, Division):
+        if isinstance(self.result, tuple):
             text = self.job.text.value
-            yield from (text[span.start : span.end] for span in self.result.spans)
+            yield from (text[span.start : span.end] for span in self.result)
 
     def outcome(self, model: str) -> Outcome:
         assert self.result is not None
@@ -149,7 +148,7 @@ class _Build:
             return UnavailableError("the embedder's vectors changed their dimensions while the record was divided")
         rows = tuple(
             NodeRow(index, span.start, span.end, span.token_count, span.window, vector, model)
-            for index, (span, vector) in enumerate(zip(self.result.spans, vectors, strict=True))
+            for index, (span, vector) in enumerate(zip(self.result, vectors, strict=True))
         )
         return Prepared(self.job.ref, self.job.text, model, rows)
 

@@ -147,7 +147,7 @@ def _reader(path: str, **options: Any) -> sqlite3.Connection:
     Without a log beside the file it takes it for immutable: SQLite would make an empty log, and leave it there.
     """
     log = Path(f"{path}-wal")
-    how = "mode=ro" if log.is_file() and log.stat().st_size else "mode=ro&immutable=1"
+    how = "mode=ro" if log.is_file() and log.stat().st_size else "immutable=1"
     return sqlite3.Connection(f"{Path(path).absolute().as_uri()}?{how}", uri=True, **options)
 
 

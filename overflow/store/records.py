@@ -177,8 +177,7 @@ def set_vector(database: Database, ref: Ref, text: Text, vector: bytes, model: s
 def has_vector(database: Database, ref: Ref, text: Text, model: str | None) -> bool:
     """Whether a record that holds `text` has a vector made of it by `model`; None is not known, and not compared."""
     row = database.row(_VECTOR, (ref.kind, ref.id))
-    if row is None:
-        return False
+    assert row is not None
     vector, made_by, text_sha256 = row
     is_of_model = model is None or made_by == model
     return is_of_model and text_sha256 in (None, text.sha256) and usable([vector], None)

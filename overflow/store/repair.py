@@ -67,7 +67,7 @@ def _remove(database: Database, found: Examination) -> int:
     """Node sets that nothing will replace, or that must not stay until something does."""
     findings = found.health.findings
     named = {ref for kind in ("edited_nodes", "stale_nodes", "needless_nodes") for ref in findings.get(kind, ())}
-    orphans, odd_tasks = findings.get("orphan_rows", ()), findings.get("odd_tasks", ())
+    orphans, odd_tasks = "orphan_rows" in findings, "odd_tasks" in findings
     if not named and not orphans and not odd_tasks:
         return 0
     removed = 0

@@ -140,7 +140,7 @@ def _version(database: Database) -> int:
 
 
 def _stored(database: Database) -> dict[str, Made]:
-    return {name: Made(kind, sql or "") for name, kind, sql in database.rows(_OBJECTS)}
+    return {name: Made(kind, sql) for name, kind, sql in database.rows(_OBJECTS)}
 
 
 def _require_own(database: Database) -> None:
@@ -188,9 +188,8 @@ def _filled(sql: str, names: dict[str, str]) -> str:
 def _split(sql: str) -> Iterator[str]:
     statement = ""
     for line in sql.splitlines(keepends=True):
-        if statement or not line.startswith(("--", "\n")):
-            statement += line
-        if statement and sqlite3.complete_statement(statement):
+        statement += line
+        if sqlite3.complete_statement(statement):
             yield statement.strip()
             statement = ""
 

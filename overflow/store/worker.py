@@ -54,7 +54,8 @@ class Worker:
         text = text_of(self._database, task.ref)
         if text is not None and task.attempt <= MAX_ATTEMPTS:
             found = node_set.read(self._database, task.ref)
-            if verdict(text, found, model=self._model.last_name(), window=None) is not Verdict.CURRENT:
+            window = None if task.report is None else task.report.window
+            if verdict(text, found, model=self._model.last_name(), window=window) is not Verdict.CURRENT:
                 return Job(task.ref, text, task.report)
         with self._database.transaction():
             if queue.finish(self._database, task, owner) and text is not None and task.attempt > MAX_ATTEMPTS:

@@ -243,6 +243,8 @@ def test_the_same_text_again_is_queued_where_its_nodes_are_of_another_model(benc
     has_vector = change == "model of the nodes"
     raw.execute(f"UPDATE memories SET {'embedding_model = ' + repr('tiny-2') if has_vector else 'embedding = NULL'}")
     assert store.update(ref, LONG) == Stored(ref, Nodes("queued"))
+    assert store.drain().built == 1
+    assert store.check_health() == Health((), {})
 
 
 @pytest.mark.parametrize("put", ["store", "archive_episode"])
