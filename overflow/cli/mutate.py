@@ -8,12 +8,12 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import click
-from rich.console import Console
+from rich.console import Console, Group
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
@@ -103,23 +103,29 @@ def mutate(
         if all(result.state in ("idle", "skipped") for result in baseline.results):
             # Each says why it came to nothing: a suite that proves nothing is not green.
             red = [result for result in baseline.results if result.state == "idle"]
-        askable = [] if red else _askable(chosen, baseline)
-        verdicts = gate.break_each(askable, progress.ended)
+        left_out = {} if red else _left_out(chosen, baseline)
+        verdicts = [] if red else gate.break_each(_askable(chosen, baseline, left_out), progress.ended)
+    again = shlex.join(_again(subject, mutants, seed))
     if json_path != "-":
         out = stdout_console()
-        for result in red:
-            out.print(Text(f"the laws are red before anything is broken: {result.law}: {result.reason}", "red"))
-        out.print(report.tables(list(laws), verdicts))
-        out.print(report.explanations(verdicts, shlex.join(_again(subject, mutants, seed))))
-        if verdicts and (left_out := _left_out(chosen, askable, baseline)):
-            out.print(Text(f"not asked of this subject: {left_out}"))
-        out.print(report.summary(verdicts, time.monotonic() - started))
+        if red:
+            out.print(
+                Group(*(Text(f"red before anything is broken: {each.law}: {each.reason}", "red") for each in red))
+            )
+            out.print(Text(f"  again: overflow check --subject {shlex.quote(subject)} --invariant {red[0].law}"))
+        else:
+            out.print(report.tables(list(laws), verdicts))
+            out.print(report.not_asked(left_out))
+            out.print(report.explanations(verdicts, again), soft_wrap=True)
+            if not names and (unproved := report.unproved(list(laws), baseline.results, verdicts)):
+                out.print(Text(f"asked, and noticed nothing: {', '.join(unproved)}; write a mutant for each"))
+            out.print(report.summary(verdicts, time.monotonic() - started))
     if html is not None:
         write_text(html, report.page(subject, laws, baseline.results, verdicts))
     if junit is not None:
-        write_text(junit, report.junit(verdicts))
+        write_text(junit, report.junit(red, verdicts, left_out, again))
     if json_path is not None:
-        write_text(json_path, json.dumps(report.as_json("red" if red else "green", verdicts), indent=1) + "\n")
+        write_text(json_path, json.dumps(report.as_json(red, verdicts, left_out), indent=1) + "\n")
     return 0 if verdicts and all(verdict.passes for verdict in verdicts) else 1
 
 
@@ -143,29 +149,30 @@ def _chosen(every: list[Breaking], names: Sequence[str]) -> list[Breaking]:
     return [each for each in every if not names or each.name in names]
 
 
-def _askable(chosen: list[Breaking], baseline: Ran) -> list[Breaking]:
-    """The breakings that this subject can be asked about, each with the laws that it can be asked for."""
+def _askable(chosen: list[Breaking], baseline: Ran, left_out: Mapping[str, str]) -> list[Breaking]:
+    """The breakings that are not left out, each with the laws that this subject can be asked for."""
     asked = frozenset(result.law for result in baseline.results if result.state != "skipped")
     kept = [
-        replace(each, expected={law: title for law, title in each.expected.items() if law in asked})
+        replace(each, expected={law: titles for law, titles in each.expected.items() if law in asked})
         for each in chosen
-        if each.requires <= baseline.capabilities and (not each.expected or each.expected.keys() & asked)
+        if each.name not in left_out
     ]
     if not kept:
-        raise InputError(f"nothing can be asked of this subject: {_left_out(chosen, kept, baseline)}")
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        raise InputError(f"nothing of it can be asked of this subject: {reasons}")
     return kept
 
 
-def _left_out(chosen: list[Breaking], kept: list[Breaking], baseline: Ran) -> str:
-    """What the subject cannot be asked about, with what it lacks: of the breaking's own needs, else of its laws'."""
+def _left_out(chosen: list[Breaking], baseline: Ran) -> dict[str, str]:
+    """The breakings that this subject cannot be asked about, each with what it lacks, or why its laws were skipped."""
     skipped = {result.law: result.reason or "" for result in baseline.results if result.state == "skipped"}
-    names = {each.name for each in kept}
-    return "; ".join(
-        f"{each.name} ({', '.join(lacking) or skipped[min(each.expected)]})"
-        for each in chosen
-        if each.name not in names
-        for lacking in [sorted(each.requires - baseline.capabilities)]
-    )
+    left_out = {}
+    for each in chosen:
+        if lacking := sorted(each.requires - baseline.capabilities):
+            left_out[each.name] = f"the subject lacks {', '.join(lacking)}"
+        elif each.expected and each.expected.keys() <= skipped.keys():
+            left_out[each.name] = skipped[min(each.expected)]
+    return left_out
 
 
 def _list(every: list[Breaking]) -> None:

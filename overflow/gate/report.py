@@ -14,10 +14,15 @@ from overflow.gate.power import power
 from overflow.gate.verdict import LawResult, Verdict
 
 
-def as_json(baseline: str, verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """The object of DESIGN.md, "Command line"; times are seconds."""
+def as_json(red: Sequence[LawResult], verdicts: Sequence[Verdict], left_out: Mapping[str, str]) -> dict[str, Any]:
+    """The object of DESIGN.md, "Command line"; times are seconds.
+
+    `red` are the laws that were red before anything was broken; `left_out` gives each breaking that the subject cannot
+    be asked about the reason.
+    """
     return {
-        "baseline": baseline,
+        "baseline": "red" if red else "green",
+        "red": {result.law: result.reason for result in red},
         "mutants": [
             {
                 "name": verdict.name,
@@ -31,6 +36,7 @@ def as_json(baseline: str, verdicts: Sequence[Verdict]) -> dict[str, Any]:
             }
             for verdict in verdicts
         ],
+        "not_asked": dict(left_out),
     }
 
 
@@ -73,16 +79,43 @@ def summary(verdicts: Sequence[Verdict], seconds: float) -> Text:
     return Text(f"{counts or 'nothing to break'}; {seconds:.0f} s", "green" if passes else "red")
 
 
-def junit(verdicts: Sequence[Verdict]) -> str:
-    """One JUnit test suite, a case a mutant or saboteur; every outcome but the expected one is a failure."""
-    suite = ET.Element("testsuite", name="overflow.mutate", tests=str(len(verdicts)))
-    suite.set("failures", str(sum(not verdict.passes for verdict in verdicts)))
+def not_asked(left_out: Mapping[str, str]) -> Group:
+    """What the subject cannot be asked about, a line a reason."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in left_out.items():
+        by_reason.setdefault(reason, []).append(name)
+    return Group(*(Text(f"not asked, {reason}: {', '.join(names)}") for reason, names in by_reason.items()))
+
+
+def unproved(laws: Sequence[str], baseline: Sequence[LawResult], verdicts: Sequence[Verdict]) -> list[str]:
+    """The laws that were asked and noticed nothing of all that was broken: nothing shows that they bite here."""
+    asked = {result.law for result in baseline if result.state != "skipped"}
+    return [law.law for law in power(laws, verdicts) if law.law in asked and not law.caught]
+
+
+def junit(red: Sequence[LawResult], verdicts: Sequence[Verdict], left_out: Mapping[str, str], again: str) -> str:
+    """One JUnit test suite: a case for the subject unbroken and one a mutant or saboteur.
+
+    Every outcome but the expected one is a failure, with the command that shows it again (`again` with its name).
+    """
+    suite = ET.Element("testsuite", name="overflow.mutate", tests=str(1 + len(verdicts) + len(left_out)))
+    suite.set("failures", str(bool(red) + sum(not verdict.passes for verdict in verdicts)))
+    suite.set("skipped", str(len(left_out)))
+    unbroken = ET.SubElement(suite, "testcase", classname="overflow.mutate", name="the laws on the subject unbroken")
+    if red:
+        failure = ET.SubElement(unbroken, "failure", message=f"red before anything is broken: {red[0].law}")
+        failure.text = "\n".join(f"{result.law}: {result.reason}" for result in red)
     for verdict in verdicts:
         case = ET.SubElement(suite, "testcase", classname=f"overflow.mutate.{verdict.kind}", name=verdict.name)
         case.set("time", f"{verdict.seconds:.3f}")
         if not verdict.passes:
             failure = ET.SubElement(case, "failure", message=f"{verdict.outcome}: {verdict.reason}")
-            failure.text = f"{verdict.breaks}\nexpected {sorted(verdict.expected)}, red {sorted(verdict.red)}"
+            laws = f"expected {' '.join(sorted(verdict.expected))}; red {' '.join(sorted(verdict.red))}"
+            failure.text = f"{verdict.breaks}\n{laws}\n{again} --mutant {verdict.name}"
+    for name, reason in left_out.items():
+        ET.SubElement(
+            ET.SubElement(suite, "testcase", classname="overflow.mutate", name=name), "skipped", message=reason
+        )
     return ET.tostring(suite, encoding="unicode", xml_declaration=True)
 
 

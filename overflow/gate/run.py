@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -24,7 +24,7 @@ from overflow.embedding.cache import cache_directory
 from overflow.errors import UnavailableError
 from overflow.gate.child import Job
 from overflow.gate.mutants import Catalogue, Mutant
-from overflow.gate.trees import StaleError, copied, importing, locate
+from overflow.gate.trees import StaleError, copied, importing, locate, was_imported
 from overflow.gate.verdict import Kind, LawResult, Outcome, Verdict, judged, law_result
 
 #: A run may take so many times as long as the baseline's, and so many seconds more: others run beside it.
@@ -157,15 +157,17 @@ class Gate:
             return self._start(saboteur, expected, dict(os.environ), None)
         try:
             with copied(self._source, mutant) as folder:
-                return self._start(saboteur, expected, importing(folder), folder / self._source.name)
+                copy = folder / self._source.name
+                ran = self._start(saboteur, expected, importing(folder), copy)
+                if ran.failure is None and not was_imported(copy):
+                    return replace(ran, failure=("broken", _another(self._source)))
+                return ran
         except StaleError as stale:
             return Ran(frozenset(), (), ("stale", str(stale)), 0.0)
 
     def _start(
         self, saboteur: str | None, expected: frozenset[str], environment: dict[str, str], copy: Path | None
     ) -> Ran:
-        if copy is not None and (imported := locate(self._python, copy.name, environment)) != copy:
-            return Ran(frozenset(), (), ("broken", f"the package under test is {imported}, not the copy"), 0.0)
         own = copy is not None and copy.name == "overflow"
         job = Job(self._subject, saboteur, tuple(expected), self._seed, str(copy) if own else None)
         command = [sys.executable, "-P", "-m", "overflow.gate.child", json.dumps(asdict(job))]
@@ -206,6 +208,13 @@ class Gate:
                 process.wait()
                 with self._lock:
                     self._running.discard(process)
+
+
+def _another(source: Path) -> str:
+    return (
+        f"the subject imports another {source.stem} than the mutated copy, which is first in PYTHONPATH; "
+        "start Python with -P, and put no folder before PYTHONPATH"
+    )
 
 
 def _kill(process: subprocess.Popen[str]) -> None:

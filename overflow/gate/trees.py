@@ -24,26 +24,34 @@ print(spec.origin if spec else "")
 """
 
 
+#: What every copy does when it is imported: only that proves which sources a subject runs, whatever it starts.
+_TOLD = ".imported"
+_TELLING = f"\nopen(__file__ + {_TOLD!r}, 'w').close()\n".encode()
+
+
 class StaleError(Exception):
     """A mutant's text is not in its file, or more than once: it does not say any more what is to be changed."""
 
 
 def locate(python: str, package: str, environment: Mapping[str, str]) -> Path:
-    """The folder that `python` imports `package` from; UnavailableError when it does not find one."""
+    """The folder, or the file of a single module, that `python` imports `package` from.
+
+    Raises UnavailableError when it cannot be asked, InputError when it finds none.
+    """
     command = [python, "-P", "-c", _WHERE, package]
     try:
         found = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise UnavailableError(f"{python} cannot say where the package {package!r} lies: {error}") from error
     origin = Path(found.stdout.strip())
-    if origin.name != "__init__.py":
-        raise UnavailableError(f"{python} finds no package {package!r}")
-    return origin.parent
+    if origin.suffix != ".py":
+        raise InputError(f"{python} finds no package or module {package!r}, neither installed nor in this folder")
+    return origin.parent if origin.name == "__init__.py" else origin
 
 
 @contextmanager
 def copied(source: Path, mutant: Mutant | None) -> Iterator[Path]:
-    """A folder with a copy of the package `source`, changed by `mutant`; gone at the end.
+    """A folder with a copy of the package or module `source`, changed by `mutant`; gone at the end.
 
     Raises StaleError when the mutant's text is not there exactly once, InputError when there is no room.
     """
@@ -51,12 +59,28 @@ def copied(source: Path, mutant: Mutant | None) -> Iterator[Path]:
         copy = Path(folder, source.name)
         try:
             # With its compiled files: they stay valid, as the times are copied too, and save compiling it each time.
-            shutil.copytree(source, copy)
+            if source.is_dir():
+                shutil.copytree(source, copy, ignore=shutil.ignore_patterns(f"*{_TOLD}"))
+            else:
+                shutil.copy2(source, copy)
         except (OSError, shutil.Error) as error:
             raise InputError(f"cannot copy {source} to {folder}: {error}; set TMPDIR to a folder with room") from error
         if mutant is not None:
-            _apply(mutant, copy)
+            _apply(mutant, copy if copy.is_dir() else copy.parent)
+        with _entrance(copy).open("ab") as file:
+            file.write(_TELLING)
         yield Path(folder)
+
+
+def was_imported(copy: Path) -> bool:
+    """Whether a process has imported that copy to its end."""
+    entrance = _entrance(copy)
+    return entrance.with_name(entrance.name + _TOLD).exists()
+
+
+def _entrance(copy: Path) -> Path:
+    """The file that runs when the package or module is imported."""
+    return copy / "__init__.py" if copy.is_dir() else copy
 
 
 def importing(folder: Path) -> dict[str, str]:

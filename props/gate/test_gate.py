@@ -2,10 +2,12 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -141,10 +143,36 @@ def test_saboteurs_go_around_a_subject_of_few_capabilities(toy: Path) -> None:
     assert "export" in err
     code, out, err = mutate(toy, "--subject", "toy:Store", "--mutant", "touch-record")
     assert (code, out) == (2, "")
-    assert "touch-record (design_schema, execute, refs, settle)" in err
+    assert "touch-record: the subject lacks design_schema, execute, refs, settle" in err
     code, out, err = mutate(toy, "--subject", "toy:Store", "--mutant", "leave-gap", "--mutant", "touch-record")
     assert code == 0, err
-    assert "not asked of this subject: touch-record (design_schema, execute, refs, settle)" in " ".join(out.split())
+    assert "not asked, the subject lacks design_schema, execute, refs, settle: touch-record" in " ".join(out.split())
+
+
+def test_a_subject_that_imports_other_sources_than_the_copy_is_told(toy: Path) -> None:
+    """A program whose own folder comes first, and a module that puts one there, run what no mutant changed."""
+    (toy / "serve.py").write_text(
+        "import sys\nfrom overflow.contract.stdio import main\nsys.exit(main(['toy:Store']))\n"
+    )
+    (toy / "forced.py").write_text("import sys\nsys.path.insert(0, '.')\nfrom toy import Store\n")
+    python = shlex.quote(sys.executable)
+    for subject in (f"cmd:{python} serve.py", f"cmd:{python} -m overflow.contract.stdio toy:Store", "forced:Store"):
+        code, out, err = mutate(toy, "--subject", subject, "--mutants", "mutants.toml", "--mutant", "lost-end")
+        assert (code, out) == (3, ""), subject
+        assert "imports another toy than the mutated copy" in err
+        assert "-P" in err
+
+
+def test_the_laws_red_at_once_are_told(toy: Path) -> None:
+    """A subject that breaks a law unbroken: which, why, and the command that shows it; CI sees a failure."""
+    (toy / "gap.py").write_text(
+        "import toy\nclass Store(toy.Store):\n    def nodes(self, ref):\n        return super().nodes(ref)[1:]\n"
+    )
+    code, out, err = mutate(toy, "--subject", "gap:Store", "--mutant", "leave-gap", "--junit", "out.xml")
+    assert code == 1, err
+    assert "red before anything is broken: 4:" in out
+    assert "overflow check --subject gap:Store --invariant 4" in out
+    assert ET.parse(toy / "out.xml").getroot().get("failures") == "1"
 
 
 def test_what_a_subject_prints_is_no_result(toy: Path) -> None:
@@ -219,7 +247,7 @@ def test_a_law_weakened_by_hand_lets_a_mutant_survive(monkeypatch: pytest.Monkey
             (verdict,) = gate.break_each(
                 [Breaking(noticed.name, "source", noticed.breaks, {"6": ()}, noticed)], lambda _: None
             )
-    assert verdict.outcome == "survived"
+    assert verdict.outcome == "survived", verdict.reason
 
 
 def test_a_mutant_that_never_ends_is_timed_out(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """The catalogue of named mutants: what it may say, and that each mutant is applied to a copy, once, or is stale."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from overflow.errors import InputError, UnavailableError
 from overflow.gate.mutants import Mutant, load
-from overflow.gate.trees import StaleError, copied, importing, locate
+from overflow.gate.trees import StaleError, copied, importing, locate, was_imported
 
 LAWS = ["1", "2", "swap"]
 WHOLE = """
@@ -97,7 +98,7 @@ def test_a_mutant_changes_the_copy_alone(tmp_path: Path) -> None:
     before = (source / "__init__.py").read_bytes()
     with copied(source, mutant("VALUE = 1", "VALUE = 2")) as folder:
         changed = (folder / "toy" / "__init__.py").read_bytes()
-        assert changed == b"VALUE = 2\nTWICE = 'a' 'a'\n"
+        assert changed.startswith(b"VALUE = 2\nTWICE = 'a' 'a'\n")
     assert (source / "__init__.py").read_bytes() == before
     assert not folder.exists()
 
@@ -122,12 +123,29 @@ def test_the_copy_is_what_gets_imported(tmp_path: Path) -> None:
     source = package(tmp_path)
     assert locate(sys.executable, "toy", importing(tmp_path)) == source
     with copied(source, None) as folder:
-        assert locate(sys.executable, "toy", importing(folder)) == folder / "toy"
+        copy = folder / "toy"
+        assert locate(sys.executable, "toy", importing(folder)) == copy
+        assert not was_imported(copy)
+        subprocess.run([sys.executable, "-P", "-c", "import toy"], env=importing(folder), check=True)
+        assert was_imported(copy)
+        with copied(copy, None) as another:
+            assert not was_imported(another / "toy"), "a copy of a copy was not imported yet"
+
+
+def test_a_single_module_is_copied_and_changed_as_a_package_is(tmp_path: Path) -> None:
+    """Its file is named as it is called, beside nothing else."""
+    (tmp_path / "single.py").write_text("LIMIT = 3\n")
+    source = locate(sys.executable, "single", importing(tmp_path))
+    assert source == tmp_path / "single.py"
+    with copied(source, Mutant("m", "b", frozenset(), "single.py", "LIMIT = 3", "LIMIT = 4")) as folder:
+        command = [sys.executable, "-P", "-c", "import single; print(single.LIMIT)"]
+        assert subprocess.run(command, env=importing(folder), capture_output=True, check=True).stdout == b"4\n"
+        assert was_imported(folder / "single.py")
 
 
 def test_a_package_that_no_interpreter_finds_is_unavailable(tmp_path: Path) -> None:
     """A missing package, and a missing interpreter, are told as such."""
-    with pytest.raises(UnavailableError, match="no package 'no_such_package'"):
+    with pytest.raises(InputError, match="no package or module 'no_such_package'"):
         locate(sys.executable, "no_such_package", importing(tmp_path))
     with pytest.raises(UnavailableError, match="cannot say"):
         locate(str(tmp_path / "python"), "toy", importing(tmp_path))

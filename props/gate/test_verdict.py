@@ -122,8 +122,9 @@ def test_power_counts_what_a_law_caught_and_what_it_alone_caught() -> None:
 
 def test_the_json_is_that_of_the_design() -> None:
     """DESIGN.md, "Command line": the keys it names, and no other."""
-    told = json.loads(json.dumps(report.as_json("green", [verdict("a", {"2", "1"})])))
-    assert told["baseline"] == "green"
+    told = json.loads(json.dumps(report.as_json([], [verdict("a", {"2", "1"})], {"b": "the subject lacks repair"})))
+    assert told.keys() == {"baseline", "red", "mutants", "not_asked"}
+    assert (told["baseline"], told["red"], told["not_asked"]) == ("green", {}, {"b": "the subject lacks repair"})
     (row,) = told["mutants"]
     assert row == {
         "name": "a",
@@ -139,6 +140,29 @@ def test_the_json_is_that_of_the_design() -> None:
 
 def test_junit_has_a_case_a_mutant_and_a_failure_for_each_that_does_not_pass() -> None:
     """What CI shows is what the gate said."""
-    suite = ET.fromstring(report.junit([verdict("a", {"1"}), verdict("b", {"1"}, "survived")]))
-    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    verdicts = [verdict("a", {"1"}), verdict("b", {"1"}, "survived")]
+    suite = ET.fromstring(report.junit([], verdicts, {"c": "the subject lacks repair"}, "overflow mutate"))
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("4", "1", "1")
     assert [case.get("name") for case in suite if case.find("failure") is not None] == ["b"]
+    assert [case.get("name") for case in suite if case.find("skipped") is not None] == ["c"]
+    assert "overflow mutate --mutant b" in "".join(suite.itertext())
+
+
+def test_laws_that_are_red_at_once_are_told_in_every_form() -> None:
+    """A run that broke nothing, because the subject breaks a law unbroken, is a failure and says of which law."""
+    red = [LawResult("4", "red", "the last node ends at the parent's length", 1.0)]
+    suite = ET.fromstring(report.junit(red, [], {}, "overflow mutate"))
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
+    assert "4: the last node ends at the parent's length" in "".join(suite.itertext())
+    told = report.as_json(red, [], {})
+    assert (told["baseline"], told["red"]) == ("red", {"4": "the last node ends at the parent's length"})
+
+
+def test_a_law_that_was_asked_and_noticed_nothing_is_named() -> None:
+    """Nothing shows that it bites on this subject; one that could not be asked is no such law."""
+    baseline = [
+        LawResult("1", "green", None, 1.0),
+        LawResult("2", "green", None, 1.0),
+        LawResult("3", "skipped", "", 1.0),
+    ]
+    assert report.unproved(["1", "2", "3"], baseline, [verdict("a", {"1"})]) == ["2"]

@@ -65,6 +65,8 @@ def _compare(world: World, rng: random.Random, refs: list[Ref], left: Subject, r
         for read in ("recall", "reconstruct") if world.offers("reconstruct") else ("recall",):
             got, expected = (_ranking(getattr(subject, read)(query, scope, limit)) for subject in (left, right))
             world.evidence["hits"] += len(expected)
+            title = f"{read} returns at most as many records as it was asked for"
+            expect(len(got) <= limit, "1", title, expected=f"<= {limit}", got=len(got), query=repr(query), scope=scope)
             title = f"{read} returns the same records, order and scores with or without nodes"
             if got != expected:
                 nodes = {f"{ref.kind} {ref.id}": [(n.start, n.end) for n in left.nodes(ref)] for ref in refs}
