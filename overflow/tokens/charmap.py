@@ -52,9 +52,9 @@ class CharMap:
 
 def code_points(text: str) -> CodePoints:
     """The code points of a text; raises UnicodeEncodeError for a lone surrogate."""
-    return np.frombuffer(text.encode("utf-32-le"), "<u4").astype(np.uint32, copy=False)
+    return np.frombuffer(text.encode("utf-32-le"), "<u4").astype(np.uint32)
 
 
 def as_text(points: CodePoints) -> str:
     """The text of code points."""
-    return points.astype("<u4", copy=False).tobytes().decode("utf-32-le")
+    return points.astype("<u4").tobytes().decode("utf-32-le")

