@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from overflow.contract.laws.facts import check_answers, repair_all
 from overflow.contract.laws.law import machine_law
-from overflow.contract.laws.written import BUILDS, OPERATIONS, Written
+from overflow.contract.laws.written import BUILDS, OPERATIONS, WRITES, Written
 from overflow.contract.scenario import Scenario
 from overflow.contract.strategies import scenarios
 from overflow.contract.subject import SubjectDied
@@ -22,6 +22,8 @@ from overflow.embedding.script import Reply, Request
 
 _LAW = "interleavings"
 _NUMBERS = st.integers(0, 9)
+#: A write runs up to so many statements, and the build of one record too.
+_STATEMENTS = 24
 
 
 @machine_law(
@@ -80,9 +82,8 @@ class Interleavings(RuleBasedStateMachine):
 
     @precondition(lambda self: self.world.offers("kill_at"))
     @rule(
-        operation=st.sampled_from(OPERATIONS),
-        # A write runs a few statements, a build of many records hundreds.
-        statement=st.one_of(st.integers(1, 6), st.integers(1, 6), st.integers(1, 400)),
+        operation=st.sampled_from(WRITES),
+        statement=st.integers(1, _STATEMENTS),
         which=_NUMBERS,
         text=_NUMBERS,
     )
@@ -127,7 +128,8 @@ class Interleavings(RuleBasedStateMachine):
             self.subject.configure(queue=True)
             self.subject.settle()
             self._queue_a_build(number)
-            self._kill("settle", 1 + number % 24, number, number)
+            self._kill("settle", 1 + number % _STATEMENTS, number, number)
+            self._kill(WRITES[number % len(WRITES)], 1 + number // len(WRITES) % _STATEMENTS, number, number)
         else:
             self._reopen()
         self.written.check(self.subject)

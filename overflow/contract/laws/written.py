@@ -33,6 +33,9 @@ OPERATIONS = (
     *BUILDS,
 )
 
+#: Those of them that write a record, one of which a death in the middle must leave undone.
+WRITES = ("store", "archive an episode", "update", "update a locked record", "delete", "delete a locked record")
+
 
 class Written:
     """Each record's text and since when it has been that text; `law_id` is whose violations are raised.
