@@ -83,6 +83,8 @@ def mutate(
     broken, 2 on bad usage, 3 when the subject is not available.
     """
     if generated:
+        if subject != "reference" or mutants or workers or html or junit or seed:
+            raise InputError("--generated takes --mutant and --json alone: it runs the tests of this checkout")
         require_apart([json_path], [])
         return generated_mutants(names, json_path)
     laws = {law.id: law.name for law in all_laws()}
@@ -133,7 +135,11 @@ def _catalogue(subject: str, mutants: str | None, laws: Sequence[str]) -> Catalo
     """The mutants of the subject's sources; the reference's own lie in a checkout, another's are where it says."""
     if mutants is not None:
         return load(Path(mutants), laws)
-    return load(_CATALOGUE, laws) if subject == "reference" and _CATALOGUE.is_file() else None
+    if subject != "reference":
+        return None
+    if not _CATALOGUE.is_file():
+        raise InputError(f"the reference's mutants are {_CATALOGUE} of a checkout; run there, or name --mutants FILE")
+    return load(_CATALOGUE, laws)
 
 
 def _interpreter(subject: str) -> str:

@@ -146,7 +146,7 @@ def scores(results: Sequence[ModuleResult], equivalents: Mapping[str, Equivalent
 
 def unexplained(results: Iterable[ModuleResult], equivalents: Mapping[str, Equivalent]) -> list[Survivor]:
     """The survivors that no reviewed reason is given for."""
-    return [each for result in results for each in result.survivors if each.key not in equivalents]
+    return [each for result in results for each in result.survivors if not _explained(result, each, equivalents)]
 
 
 def groundless(results: Iterable[ModuleResult], equivalents: Mapping[str, Equivalent]) -> list[Equivalent]:
@@ -155,12 +155,17 @@ def groundless(results: Iterable[ModuleResult], equivalents: Mapping[str, Equiva
     return [each for each in equivalents.values() if each.module in needed and each.key not in needed[each.module]]
 
 
+def _explained(result: ModuleResult, survivor: Survivor, equivalents: Mapping[str, Equivalent]) -> bool:
+    reviewed = equivalents.get(survivor.key)
+    return reviewed is not None and reviewed.module == result.module
+
+
 def _score(package: str, results: Sequence[ModuleResult], equivalents: Mapping[str, Equivalent]) -> Score:
     killed, timed_out, skipped = (
         sum(getattr(result, name) for result in results) for name in ("killed", "timed_out", "skipped")
     )
     survivors = [each for result in results for each in result.survivors]
-    equivalent = sum(each.key in equivalents for each in survivors)
+    equivalent = sum(_explained(result, each, equivalents) for result in results for each in result.survivors)
     return Score(package, killed + timed_out + skipped + len(survivors), killed, timed_out, skipped, equivalent)
 
 

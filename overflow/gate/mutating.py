@@ -57,7 +57,10 @@ def run_generated(tree: Path, names: Sequence[str], told: Callable[[ModuleResult
         raise UnavailableError("mutmut is not installed, and makes the mutants: pip install mutmut")
     chosen = _chosen(pieces(tree), names)
     equivalents = load_equivalents(tree / _EQUIVALENTS)
-    results = load_results(tree / _RESULTS)
+    known = {piece.module for piece in pieces(tree)}
+    if unknown := [each for each in equivalents.values() if each.module not in known]:
+        raise InputError(f"{tree / _EQUIVALENTS}: there is no module {unknown[0].module}, of {unknown[0].key}")
+    results = {name: each for name, each in load_results(tree / _RESULTS).items() if name in known}
 
     def keep(result: ModuleResult) -> None:
         results[result.module] = result
@@ -139,11 +142,11 @@ def _again(tree: Path, piece: Piece, earlier: ModuleResult, left: Sequence[Survi
     with fresh_workspace(tree, piece) as workspace:
         codes = workspace.mutmut([each.name for each in left])
         for name in [name for name, code in codes.items() if _survives(code)]:
-            # Without mutmut: under a mutant, a test that cannot even be collected has noticed it.
+            # Without mutmut: under a mutant, a test that cannot even be collected (2) has noticed it.
             code = workspace.everything(name)
-            codes[name] = code if code == 0 or code in TIMED_OUT else 1
+            codes[name] = 1 if code == 2 else code
     timed_out = sum(code in TIMED_OUT for code in codes.values())
-    survivors = tuple(each for each in earlier.survivors if codes.get(each.name, 0) == 0)
+    survivors = tuple(each for each in earlier.survivors if _survives(codes.get(each.name, 0)))
     return replace(
         earlier,
         date=datetime.now(UTC).date().isoformat(),

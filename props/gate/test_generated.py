@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from overflow.errors import InputError
+from overflow.errors import InputError, UnavailableError
 from overflow.gate.generated import (
     Equivalent,
     ModuleResult,
@@ -46,7 +46,8 @@ def test_the_score_leaves_out_what_was_skipped_and_what_is_equivalent() -> None:
     both = [RESULT, replace(RESULT, module="toy/more", survivors=()), replace(RESULT, module="last/one", killed=0)]
     toy, last = scores(both, {EQUIVALENT.key: EQUIVALENT})
     assert (toy.package, toy.all, toy.value) == ("toy", 18, (5 + 2 + 5 + 2) / (18 - 2 - 1))
-    assert (last.package, last.all, last.value) == ("last", 5, 2 / (5 - 1 - 1))
+    # The same lines in another module are another matter.
+    assert (last.package, last.all, last.value) == ("last", 5, 2 / (5 - 1))
     assert scores([replace(RESULT, killed=0, timed_out=0, survivors=())], {})[0].value == 1.0
 
 
@@ -230,6 +231,25 @@ def test_the_scores_follow_a_review(tree: Path) -> None:
     run_generated(tree, [], told.append)
     assert told == []
     assert json.loads(file.read_text(encoding="utf-8"))["packages"][0]["score"] == 1.0
+
+
+def test_what_is_reviewed_must_be_of_a_module_there_is(tree: Path) -> None:
+    """A reason for a module that was renamed would explain nothing, and never be missed."""
+    text = '[[equivalent]]\nkey = "0123456789abcdef"\nmodule = "toy/gone"\nreason = "r"\n'
+    (tree / "mutation" / "equivalents.toml").write_text(text, encoding="utf-8")
+    pytest.importorskip("mutmut")
+    with pytest.raises(InputError, match="there is no module toy/gone"):
+        run_generated(tree, [], lambda _: None)
+
+
+def test_a_test_that_fails_unchanged_kills_nothing(tree: Path) -> None:
+    """One that fails in the copy, whatever is mutated, says nothing of a mutant: the run stops, and says which."""
+    pytest.importorskip("mutmut")
+    (tree / "props" / "toy" / "test_elsewhere.py").write_text("def test_elsewhere():\n    open('README.md')\n")
+    first = "[toy]\ntests = ['props/toy']\n[toy.first]\nsums = ['props/toy/test_sums.py']\n"
+    (tree / "mutation" / "generated.toml").write_text(first, encoding="utf-8")
+    with pytest.raises(UnavailableError, match=r"before anything is changed: .*test_elsewhere"):
+        run_generated(tree, [], lambda _: None)
 
 
 WAITING = """import os, time
