@@ -63,8 +63,8 @@ def outcome(measure: Callable[[], list[TokenReport | None]]) -> list[TokenReport
 
 
 def test_reports_are_those_of_the_servers_tokenizer_in_order(server: ScriptedServer) -> None:
-    """Blocking and awaited: the window's own reports, for none, one and many texts."""
-    texts = ["", "one", "one two three four", "日本 é\0 😀", "\u2028\u200b a"] * 7
+    """Blocking and awaited: the window's own reports, for none, and for more texts than a request carries."""
+    texts = ["", "one", "one two three four", "日本 é\0 😀", "\u2028\u200b a"] * 25
     assert measured(server.url, texts) == SyntheticWindow("words", 3).measure(texts)
     server.reset()
     assert measured(server.url, []) == []

@@ -13,7 +13,7 @@ import pytest
 from overflow.errors import UnavailableError
 from overflow.tokens import transport as module
 from overflow.tokens.answer import Answer
-from overflow.tokens.endpoint import Call, Endpoint
+from overflow.tokens.endpoint import Call, Clock, Endpoint
 from overflow.tokens.transport import AsyncTransport, Transport
 
 CALL = Call("/embed", b"texts", repeatable=True)
@@ -54,6 +54,7 @@ class Server(httpx.MockTransport):
         self.requests: list[httpx.Request] = []
         self.waited: list[float] = []
         self.tls: list[ssl.SSLContext | None] = []
+        self.clocks: list[Clock] = []
         self.closed = 0
 
     def answer(self, request: httpx.Request) -> httpx.Response:
@@ -100,8 +101,9 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Server]:
     def serving(*answers: httpx.Response | httpx.RequestError) -> Server:
         server = Server(list(answers))
 
-        def opened(tls: ssl.SSLContext | None, _clock: object) -> Server:
+        def opened(tls: ssl.SSLContext | None, clock: Clock) -> Server:
             server.tls.append(tls)
+            server.clocks.append(clock)
             return server
 
         async def wait(seconds: float) -> None:
@@ -138,11 +140,12 @@ def test_a_request_is_the_call_with_the_endpoints_headers(serve: Callable[..., S
 
 @BOTH
 def test_no_time_left_is_no_time_to_wait_for_a_connection(serve: Callable[..., Server], ask: Ask) -> None:
-    """Not less than none, which no lock takes."""
+    """Not less than none, which no lock takes; it is the endpoint's clock that says so, to the connection too."""
     server = serve(said(200))
     moments = iter([100.0, 111.0, 111.0])
     late = Endpoint("http://there", "", 10.0, (), lambda: next(moments, 111.0))
     ask(late, CALL)
+    assert server.clocks == [late.clock]
     assert server.requests[0].extensions["timeout"]["pool"] == 0.0
 
 
