@@ -100,3 +100,43 @@ def test_a_long_run_is_looked_up_once_for_all_its_beginnings() -> None:
     assert asked >= 3000
     assert len(unigram.token_ends("a" * 2000)) == 667, "666 threes, and a two in any place"
     assert Counting.asked == asked
+
+
+def test_of_equal_sums_the_longer_last_piece_wins() -> None:
+    """As in the engine: a later start wins only with a strictly better sum, one by one and counted together."""
+    scores = {"a": -1.0, "b": -1.0, "ab": -2.0}
+    assert Unigram(scores, UNKNOWN).token_ends("ab") == [2]
+    assert BatchCounter(scores, UNKNOWN).counts(["ab"]) == [1]
+    without_b = {"a": -1.0, "ab": -2.0}
+    assert Unigram(without_b, -1.0).token_ends("ab") == [2]
+    assert BatchCounter(without_b, -1.0).counts(["ab"]) == [1]
+
+
+def test_sums_begin_at_nothing() -> None:
+    """Scores so small that any other number would swallow them still decide: two pieces are likelier here than one."""
+    assert Unigram({"ab": -1e-17, "a": -4e-18, "b": -4e-18}, UNKNOWN).token_ends("ab") == [1, 2]
+
+
+def test_the_longest_piece_counts_whatever_comes_after_it() -> None:
+    """A vocabulary has no order: a shorter piece that begins alike hides no longer one."""
+    scores = {"abcd": -1.0, "abc": -5.0, **dict.fromkeys("abcd", -3.0)}
+    assert Unigram(scores, UNKNOWN).token_ends("abcd") == [4]
+
+
+def test_a_tokenizer_knows_nothing_before_its_first_run() -> None:
+    """Whatever that run is."""
+    for run, ends in (("X", [1]), ("XX", [2]), ("XXXX", [2, 4])):
+        assert Unigram({"XX": -1.0}, UNKNOWN).token_ends(run) == ends
+
+
+def test_a_text_falls_apart_where_no_piece_reaches_across() -> None:
+    """Between characters that stand side by side in no piece; else there is nothing to look up again."""
+    unigram = Unigram({"ab": -1.0, "cd": -1.0}, UNKNOWN)
+    assert unigram.runs(code_points("abcd")) == ["ab", "cd"]
+
+
+def test_pieces_whose_keys_lie_together_are_told_apart() -> None:
+    """Of forty thousand pieces many share the upper bits of their keys; each is found all the same."""
+    letters = [chr(0x4E00 + number) for number in range(200)]
+    pieces = [a + b for a in letters for b in letters]
+    assert BatchCounter(dict.fromkeys(pieces, -1.0), UNKNOWN).counts(pieces) == [1] * len(pieces)
