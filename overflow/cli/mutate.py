@@ -135,11 +135,7 @@ def _catalogue(subject: str, mutants: str | None, laws: Sequence[str]) -> Catalo
     """The mutants of the subject's sources; the reference's own lie in a checkout, another's are where it says."""
     if mutants is not None:
         return load(Path(mutants), laws)
-    if subject != "reference":
-        return None
-    if not _CATALOGUE.is_file():
-        raise InputError(f"the reference's mutants are {_CATALOGUE} of a checkout; run there, or name --mutants FILE")
-    return load(_CATALOGUE, laws)
+    return load(_CATALOGUE, laws) if subject == "reference" and _CATALOGUE.is_file() else None
 
 
 def _interpreter(subject: str) -> str:

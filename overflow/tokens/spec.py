@@ -26,7 +26,7 @@ SYNTHETIC = {
     "pairs_from_end": "as pairs, paired from the end of the text",
     "word_ends": "1 a character, 1 more where a word ends",
     "even_words": "1 a word of even length, 1 a character of any other",
-    "run_pairs": "1 for 2 letters or digits, paired from the end of each 16 in a row",
+    "run_pairs": "1 for 2 letters, paired from the end of each 16 in a row",
     "halves": "1 for 2 characters in a text of even length, else 1 each",
 }
 
