@@ -141,3 +141,8 @@ def test_pieces_whose_keys_lie_together_are_told_apart() -> None:
     drawn = random.Random(0)
     pieces = sorted({"".join(chr(drawn.randrange(0x4E00, 0x9FFF)) for _ in range(3)) for _ in range(20_000)})
     assert BatchCounter(dict.fromkeys(pieces, -1.0), UNKNOWN).counts(pieces) == [1] * len(pieces)
+
+
+def test_a_character_of_the_lowest_numbers_is_one_too() -> None:
+    """U+0001 before a piece makes no piece of it: strings of other lengths have other keys."""
+    assert BatchCounter({"a": -1.0, "b": -1.0, "ab": -2.0}, -11.0).counts(["\x01a", "\x01\x01a"]) == [2, 3]
