@@ -19,6 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from overflow.contract.laws import all_laws
 from overflow.contract.saboteurs import SABOTEURS
 from overflow.embedding.cache import cache_directory
 from overflow.errors import UnavailableError
@@ -188,6 +189,9 @@ class Gate:
         # A process that was ended may have left its last line unended.
         told = [json.loads(line) for line in out.splitlines(keepends=True) if line.endswith("\n")]
         offered = frozenset(told[0]["capabilities"]) if told else frozenset()
+        if failure is None and len(told) != 1 + len(all_laws()):
+            # os._exit(0), of the subject or of a library: it says nothing of the laws that were left.
+            failure = ("broken", f"it ended after {max(len(told) - 1, 0)} of {len(all_laws())} laws, with exit code 0")
         return Ran(offered, tuple(map(law_result, told[1:])), failure, time.monotonic() - started)
 
     @contextlib.contextmanager

@@ -190,6 +190,24 @@ def test_what_a_subject_prints_is_no_result(toy: Path) -> None:
     assert [each["outcome"] for each in json.loads(out)["mutants"]] == ["as_expected"]
 
 
+def test_a_subject_that_ends_the_process_proves_nothing(toy: Path) -> None:
+    """With exit code 0 too: the laws that it left unasked are not green, unbroken or under a mutant."""
+    (toy / "ends.py").write_text(
+        "import os, toy\nclass Store(toy.Store):\n    def store(self, text, scope):\n        os._exit(0)\n"
+    )
+    code, out, err = mutate(toy, "--subject", "ends:Store", "--mutant", "leave-gap", "--json", "-")
+    assert (code, out) == (3, "")
+    assert "laws, with exit code 0" in err
+    (toy / "ending.toml").write_text(
+        'package = "toy"\n[[mutant]]\nname = "ends"\nbreaks = "It ends."\nred = []\nfile = "__init__.py"\n'
+        'find = \'ref = Ref("mem",\'\nreplace = \'__import__("os")._exit(0); ref = Ref("mem",\'\n'
+    )
+    code, out, err = mutate(
+        toy, "--subject", "toy:Store", "--mutants", "ending.toml", "--mutant", "ends", "--json", "-"
+    )
+    assert (code, json.loads(out)["mutants"][0]["outcome"]) == (1, "broken"), err
+
+
 def test_the_sources_are_those_of_the_subjects_own_environment(toy: Path, tmp_path: Path) -> None:
     """A program's package is found, and replaced by the mutated copy, where its own interpreter imports it from."""
     elsewhere = tmp_path / "elsewhere"
