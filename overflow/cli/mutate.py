@@ -19,13 +19,14 @@ from rich.text import Text
 
 from overflow.cli.generated import generated as generated_mutants
 from overflow.cli.output import require_apart, stdout_console, write_text
+from overflow.contract.evidence import PROFILES
 from overflow.contract.laws import all_laws
 from overflow.contract.signals import terminated_as_interrupted
 from overflow.errors import InputError
 from overflow.gate import report
 from overflow.gate.mutants import Catalogue, load
 from overflow.gate.run import Breaking, Gate, Ran, breakings
-from overflow.gate.verdict import Verdict
+from overflow.gate.verdict import LawResult, Verdict
 from overflow.subjects.registry import subject_factory
 
 _EXAMPLES = """
@@ -106,16 +107,17 @@ def mutate(
             # Each says why it came to nothing: a suite that proves nothing is not green.
             red = [result for result in baseline.results if result.state == "idle"]
         left_out = {} if red else _left_out(chosen, baseline)
-        verdicts = [] if red else gate.break_each(_askable(chosen, baseline, left_out), progress.ended)
+        verdicts = [] if red else gate.break_each(_askable(chosen, baseline, left_out), baseline, progress.ended)
+        if verdicts:
+            progress.confirming()
+            red = gate.confirm(verdicts, baseline)
     again = shlex.join(_again(subject, mutants, seed))
     if json_path != "-":
         out = stdout_console()
         if red:
-            out.print(
-                Group(*(Text(f"red before anything is broken: {each.law}: {each.reason}", "red") for each in red))
-            )
-            out.print(Text(f"  again: overflow check --subject {shlex.quote(subject)} --invariant {red[0].law}"))
-        else:
+            out.print(Group(*(Text(f"red on the subject unbroken: {each.law}: {each.reason}", "red") for each in red)))
+            out.print(Text(f"  again: {shlex.join(_check(subject, seed, red[0]))}"))
+        if verdicts:
             out.print(report.tables(list(laws), verdicts))
             out.print(report.not_asked(left_out))
             out.print(report.explanations(verdicts, again), soft_wrap=True)
@@ -123,12 +125,12 @@ def mutate(
                 out.print(Text(f"asked, and noticed nothing: {', '.join(unproved)}; write a mutant for each"))
             out.print(report.summary(verdicts, time.monotonic() - started))
     if html is not None:
-        write_text(html, report.page(subject, laws, baseline.results, verdicts))
+        write_text(html, report.page(subject, laws, baseline.results, red, verdicts))
     if junit is not None:
         write_text(junit, report.junit(red, verdicts, left_out, again))
     if json_path is not None:
         write_text(json_path, json.dumps(report.as_json(red, verdicts, left_out), indent=1) + "\n")
-    return 0 if verdicts and all(verdict.passes for verdict in verdicts) else 1
+    return 0 if verdicts and not red and all(verdict.passes for verdict in verdicts) else 1
 
 
 def _catalogue(subject: str, mutants: str | None, laws: Sequence[str]) -> Catalogue | None:
@@ -159,7 +161,7 @@ def _askable(chosen: list[Breaking], baseline: Ran, left_out: Mapping[str, str])
         for each in chosen
         if each.name not in left_out
     ]
-    if not kept:
+    if not kept or not asked:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise InputError(f"nothing of it can be asked of this subject: {reasons}")
     return kept
@@ -188,6 +190,12 @@ def _again(subject: str, mutants: str | None, seed: int) -> list[str]:
     return words + (["--mutants", mutants] if mutants else [])
 
 
+def _check(subject: str, seed: int, result: LawResult) -> list[str]:
+    words = ["overflow", "check", "--subject", subject, "--invariant", result.law, "--seed", str(seed)]
+    # The quick profile may not come to a rare fault.
+    return words + (["--profile", "ci"] if result.examples > PROFILES["quick"].examples else [])
+
+
 class _Progress(Progress):
     """A bar on a terminal; without one a plain line a verdict, so that a log shows that the run is alive."""
 
@@ -196,6 +204,9 @@ class _Progress(Progress):
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         super().__init__(*columns, console=self._errors, transient=True, disable=not self._errors.is_terminal)
         self._bar = self.add_task("the laws on the subject unbroken", total=total)
+
+    def confirming(self) -> None:
+        self.update(self._bar, description="the laws on the subject unbroken, for as long as they took to notice")
 
     def ended(self, verdict: Verdict) -> None:
         self.update(self._bar, advance=1, description=verdict.name)

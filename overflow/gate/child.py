@@ -7,6 +7,7 @@ DESIGN.md, principle 4.
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -25,20 +26,17 @@ from overflow.subjects.registry import subject_factory
 
 _PHASES = (Phase.explicit, Phase.generate)
 
-#: For a law that has to go red: the examples after which it counts as green. The first that fails ends it.
-FINDING = Profile("finding", 100, 0.0, 12, phases=_PHASES)
-
-#: For a law that has to stay green.
-LOOKING = Profile("looking", 3, 0.3, 12, phases=_PHASES)
-
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What one process does. `package` is the folder that the package under test must have been imported from."""
+    """What one process does: the laws that it asks, each in so many examples; the first that fails ends the law.
+
+    `package` is the folder that the package under test must have been imported from.
+    """
 
     subject: str
     saboteur: str | None
-    expected: tuple[str, ...]
+    examples: Mapping[str, int]
     seed: int
     package: str | None
 
@@ -51,8 +49,9 @@ def run(job: Job, told: BinaryIO) -> None:
     with Runner(factory, wordllama_vectors) as runner:
         _tell(told, {"capabilities": sorted(runner.capabilities)})
         for law in all_laws():
-            profile = FINDING if law.id in job.expected else LOOKING
-            _tell(told, asdict(runner.check(law, profile, job.seed)))
+            if law.id in job.examples:
+                profile = Profile("gate", job.examples[law.id], 0.3, 12, phases=_PHASES)
+                _tell(told, asdict(runner.check(law, profile, job.seed)))
 
 
 def _tell(told: BinaryIO, value: object) -> None:

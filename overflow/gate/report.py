@@ -17,7 +17,7 @@ from overflow.gate.verdict import LawResult, Verdict
 def as_json(red: Sequence[LawResult], verdicts: Sequence[Verdict], left_out: Mapping[str, str]) -> dict[str, Any]:
     """The object of DESIGN.md, "Command line"; times are seconds.
 
-    `red` are the laws that were red before anything was broken; `left_out` gives each breaking that the subject cannot
+    `red` are the laws that are red on the subject unbroken; `left_out` gives each breaking that the subject cannot
     be asked about the reason.
     """
     return {
@@ -30,6 +30,7 @@ def as_json(red: Sequence[LawResult], verdicts: Sequence[Verdict], left_out: Map
                 "expected": sorted(verdict.expected),
                 "red": sorted(verdict.red),
                 "noticed": dict(verdict.noticed),
+                "after": dict(verdict.after),
                 "outcome": verdict.outcome,
                 "seconds": round(verdict.seconds, 3),
                 "reason": verdict.reason,
@@ -103,7 +104,7 @@ def junit(red: Sequence[LawResult], verdicts: Sequence[Verdict], left_out: Mappi
     suite.set("skipped", str(len(left_out)))
     unbroken = ET.SubElement(suite, "testcase", classname="overflow.mutate", name="the laws on the subject unbroken")
     if red:
-        failure = ET.SubElement(unbroken, "failure", message=f"red before anything is broken: {red[0].law}")
+        failure = ET.SubElement(unbroken, "failure", message=f"red on the subject unbroken: {red[0].law}")
         failure.text = "\n".join(f"{result.law}: {result.reason}" for result in red)
     for verdict in verdicts:
         case = ET.SubElement(suite, "testcase", classname=f"overflow.mutate.{verdict.kind}", name=verdict.name)
@@ -119,7 +120,13 @@ def junit(red: Sequence[LawResult], verdicts: Sequence[Verdict], left_out: Mappi
     return ET.tostring(suite, encoding="unicode", xml_declaration=True)
 
 
-def page(subject: str, laws: Mapping[str, str], baseline: Sequence[LawResult], verdicts: Sequence[Verdict]) -> str:
+def page(
+    subject: str,
+    laws: Mapping[str, str],
+    baseline: Sequence[LawResult],
+    red: Sequence[LawResult],
+    verdicts: Sequence[Verdict],
+) -> str:
     """The power matrix as a page of its own, that opens without a network; `laws` gives each law its name."""
     environment = Environment(loader=PackageLoader("overflow.gate", "."), autoescape=True, undefined=StrictUndefined)
     return environment.get_template("page.html").render(
@@ -130,7 +137,7 @@ def page(subject: str, laws: Mapping[str, str], baseline: Sequence[LawResult], v
         verdicts=verdicts,
         powers=power(list(laws), verdicts),
         failed=[verdict for verdict in verdicts if not verdict.passes],
-        unready=[result for result in baseline if result.state not in ("green", "skipped")],
+        red=red,
     )
 
 

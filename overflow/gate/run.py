@@ -4,32 +4,38 @@ Every process it starts has ended when it returns, however it returns. DESIGN.md
 (`overflow mutate`).
 """
 
-import contextlib
 import json
+import math
 import os
-import signal
-import subprocess
 import sys
-import threading
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from overflow.contract.laws import all_laws
+from overflow.contract.laws import LAWS, all_laws
 from overflow.contract.saboteurs import SABOTEURS
 from overflow.embedding.cache import cache_directory
 from overflow.errors import UnavailableError
 from overflow.gate.child import Job
 from overflow.gate.mutants import Catalogue, Mutant
+from overflow.gate.processes import Processes
 from overflow.gate.trees import StaleError, copied, importing, locate, was_imported
 from overflow.gate.verdict import Kind, LawResult, Outcome, Verdict, judged, law_result
 
+#: Examples of an invariant, of which a law beside the six may ask a part: for a law that has to go red, those after
+#: which it counts as green; for one that has to stay green; and for a control, which all of them have to let pass.
+_FINDING, _LOOKING, _CONTROL = 100, 3, 10
+
 #: A run may take so many times as long as the baseline's, and so many seconds more: others run beside it.
 _SLOWER, _GRACE = 6, 60.0
+
+#: Seconds that a run on the subject unbroken may take.
+_UNBROKEN = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +85,6 @@ class Gate:
     """Breaks one subject; a context manager, at whose end no process is left.
 
     `catalogue` holds the package whose sources are copied for each mutant, `python` is what imports it for the subject.
-    A run may take `limit` seconds; None leaves it to the baseline.
     """
 
     def __init__(
@@ -90,18 +95,14 @@ class Gate:
         python: str,
         seed: int,
         workers: int,
-        limit: float | None = None,
     ) -> None:
         self._subject = subject
         self._python = python
-        self._package = None if catalogue is None else catalogue.package
         self._source = None if catalogue is None else locate(python, catalogue.package, os.environ)
         self._seed = seed
+        self._workers = workers
         self._pool = ThreadPoolExecutor(workers)
-        self._running: set[subprocess.Popen[str]] = set()
-        self._lock = threading.Lock()
-        self._ended = False
-        self._limit = limit
+        self._processes = Processes()
 
     def __enter__(self) -> Self:
         return self
@@ -109,57 +110,80 @@ class Gate:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with self._lock:
-            self._ended = True
-            for process in self._running:
-                _kill(process)
+        self._processes.__exit__(kind, error, trace)
         self._pool.shutdown(cancel_futures=True)
 
     def baseline(self) -> Ran:
-        """Every law on the subject unbroken, in a copy as a mutant has it; its time bounds that of the others.
+        """Every law on the subject unbroken, in a copy as a mutant has it.
 
         Raises UnavailableError when the laws could not be run to their end.
         """
-        ran = self._run(None, None, frozenset())
+        ran = self._run(None, None, _each(_LOOKING), _UNBROKEN)
         if ran.failure is not None:
             raise UnavailableError(f"the laws cannot be run on {self._subject}: {ran.failure[1]}")
-        self._limit = _SLOWER * ran.seconds + _GRACE
         return ran
 
-    def break_each(self, breakings: Sequence[Breaking], told: Callable[[Verdict], None]) -> list[Verdict]:
-        """A verdict on each, in the order given; `told` hears of each as it ends."""
-        futures = {self._pool.submit(self._break, each): place for place, each in enumerate(breakings)}
+    def break_each(
+        self, breakings: Sequence[Breaking], baseline: Ran, told: Callable[[Verdict], None]
+    ) -> list[Verdict]:
+        """A verdict on each, in the order given; `told` hears of each as it ends. The baseline bounds their time."""
+        futures = {self._pool.submit(self._break, each, baseline): place for place, each in enumerate(breakings)}
         verdicts = {}
         for future in as_completed(futures):
             verdicts[futures[future]] = future.result()
             told(future.result())
         return [verdicts[place] for place in range(len(breakings))]
 
-    def _break(self, breaking: Breaking) -> Verdict:
+    def confirm(self, verdicts: Sequence[Verdict], baseline: Ran) -> list[LawResult]:
+        """The laws that are red on the subject unbroken too, in as many examples as it took them to notice a breaking.
+
+        Without it the subject's own rare fault would count as noticed.
+        """
+        needed: dict[str, int] = {}
+        for verdict in verdicts:
+            for law, count in verdict.after.items():
+                needed[law] = max(needed.get(law, 0), count)
+        before = {result.law: result.examples for result in baseline.results}
+        asked = {law: math.ceil(count / LAWS[law].share) for law, count in needed.items() if count > before[law]}
+        dearest = sorted(asked, key=lambda law: -asked[law])
+        shares = [dearest[start :: self._workers] for start in range(self._workers)]
+        jobs = [
+            self._pool.submit(self._run, None, None, {law: asked[law] for law in share}, _UNBROKEN)
+            for share in shares
+            if share
+        ]
+        rans = [job.result() for job in jobs]
+        if failed := [ran.failure for ran in rans if ran.failure is not None]:
+            raise UnavailableError(f"the laws cannot be run on {self._subject}: {failed[0][1]}")
+        return [result for ran in rans for result in ran.results if result.state in ("red", "broken")]
+
+    def _break(self, breaking: Breaking, baseline: Ran) -> Verdict:
         saboteur = breaking.name if breaking.kind == "saboteur" else None
-        ran = self._run(breaking.mutant, saboteur, frozenset(breaking.expected))
-        outcome, reason = ran.failure or judged(breaking.expected, ran.results, exact=breaking.exact)
-        noticed = {result.law: result.reason or "" for result in ran.results if result.state == "red"}
-        asked = frozenset(result.law for result in ran.results if result.state != "skipped")
+        examples = _each(_LOOKING if breaking.expected else _CONTROL) | dict.fromkeys(breaking.expected, _FINDING)
+        ran = self._run(breaking.mutant, saboteur, examples, _SLOWER * baseline.seconds + _GRACE)
+        outcome, reason = ran.failure or judged(breaking.expected, ran.results, baseline.results, exact=breaking.exact)
+        red = [result for result in ran.results if result.state == "red"]
         return Verdict(
             breaking.name,
             breaking.kind,
             breaking.breaks,
             frozenset(breaking.expected),
-            noticed,
-            asked,
+            {result.law: result.reason or "" for result in red},
+            {result.law: result.examples for result in red},
+            frozenset(result.law for result in ran.results if result.state != "skipped"),
             outcome,
             reason,
             ran.seconds,
         )
 
-    def _run(self, mutant: Mutant | None, saboteur: str | None, expected: frozenset[str]) -> Ran:
+    def _run(self, mutant: Mutant | None, saboteur: str | None, examples: Mapping[str, int], limit: float) -> Ran:
         if self._source is None:
-            return self._start(saboteur, expected, dict(os.environ), None)
+            with tempfile.TemporaryDirectory(prefix="overflow-gate-", ignore_cleanup_errors=True) as folder:
+                return self._start(saboteur, examples, Path(folder), dict(os.environ), None, limit)
         try:
-            with copied(self._source, mutant) as folder:
-                copy = folder / self._source.name
-                ran = self._start(saboteur, expected, importing(folder), copy)
+            with copied(self._source, mutant) as copies:
+                copy = copies / self._source.name
+                ran = self._start(saboteur, examples, copies, importing(copies), copy, limit)
                 if ran.failure is None and not was_imported(copy):
                     return replace(ran, failure=("broken", _another(self._source)))
                 return ran
@@ -167,51 +191,41 @@ class Gate:
             return Ran(frozenset(), (), ("stale", str(stale)), 0.0)
 
     def _start(
-        self, saboteur: str | None, expected: frozenset[str], environment: dict[str, str], copy: Path | None
+        self,
+        saboteur: str | None,
+        examples: Mapping[str, int],
+        folder: Path,
+        environment: dict[str, str],
+        copy: Path | None,
+        limit: float,
     ) -> Ran:
         own = copy is not None and copy.name == "overflow"
-        job = Job(self._subject, saboteur, tuple(expected), self._seed, str(copy) if own else None)
+        job = Job(self._subject, saboteur, examples, self._seed, str(copy) if own else None)
         command = [sys.executable, "-P", "-m", "overflow.gate.child", json.dumps(asdict(job))]
         # One order of sets and dictionaries for every run, so that the same examples are drawn each time.
         environment["PYTHONHASHSEED"] = "0"
         environment.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(cache_directory() / "hypothesis"))
+        # What it leaves when it has to be killed goes with the folder.
+        environment["TMPDIR"] = str(folder)
         started = time.monotonic()
-        with self._process(command, environment) as process:
-            try:
-                out, err = process.communicate(timeout=self._limit)
-            except subprocess.TimeoutExpired:
-                _kill(process)
-                out, err = process.communicate()
-                failure: tuple[Outcome, str] | None = ("timeout", f"no end within {self._limit:.0f} s")
-            else:
-                last = err.strip().splitlines()[-1:] or [f"exit code {process.returncode}"]
-                failure = ("broken", last[0]) if process.returncode else None
+        ended = self._processes.run(command, environment, folder, limit)
+        seconds = time.monotonic() - started
         # A process that was ended may have left its last line unended.
-        told = [json.loads(line) for line in out.splitlines(keepends=True) if line.endswith("\n")]
+        told = [json.loads(line) for line in ended.out.splitlines(keepends=True) if line.endswith("\n")]
         offered = frozenset(told[0]["capabilities"]) if told else frozenset()
-        if failure is None and len(told) != 1 + len(all_laws()):
+        failure: tuple[Outcome, str] | None = None
+        if ended.code is None:
+            failure = ("timeout", f"no end within {limit:.0f} s")
+        elif ended.code:
+            failure = ("broken", (ended.err.strip().splitlines() or [f"exit code {ended.code}"])[-1])
+        elif len(told) != 1 + len(examples):
             # os._exit(0), of the subject or of a library: it says nothing of the laws that were left.
-            failure = ("broken", f"it ended after {max(len(told) - 1, 0)} of {len(all_laws())} laws, with exit code 0")
-        return Ran(offered, tuple(map(law_result, told[1:])), failure, time.monotonic() - started)
+            failure = ("broken", f"it ended after {max(len(told) - 1, 0)} of {len(examples)} laws, with exit code 0")
+        return Ran(offered, tuple(map(law_result, told[1:])), failure, seconds)
 
-    @contextlib.contextmanager
-    def _process(self, command: list[str], environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
-        with self._lock:
-            if self._ended:
-                raise InterruptedError
-            process = subprocess.Popen(
-                command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0
-            )
-            self._running.add(process)
-        with process:
-            try:
-                yield process
-            finally:
-                # Whatever ended the block: nothing of its group stays, and an interrupted wait is done again.
-                _kill(process)
-                process.wait()
-                with self._lock:
-                    self._running.discard(process)
+
+def _each(examples: int) -> dict[str, int]:
+    return {law.id: examples for law in all_laws()}
 
 
 def _another(source: Path) -> str:
@@ -219,9 +233,3 @@ def _another(source: Path) -> str:
         f"the subject imports another {source.stem} than the mutated copy, which is first in PYTHONPATH; "
         "start Python with -P, and put no folder before PYTHONPATH"
     )
-
-
-def _kill(process: subprocess.Popen[str]) -> None:
-    """The process, and with its group what it started."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)

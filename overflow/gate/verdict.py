@@ -14,25 +14,27 @@ Outcome = Literal["as_expected", "survived", "wrong_red", "broken", "stale", "ti
 
 @dataclass(frozen=True, slots=True)
 class LawResult:
-    """How one law ended: `state` is green, red, skipped, broken for a crash, or idle where its few examples did not
-    come to what it is about; `reason` says why."""
+    """How one law ended, after so many examples: `state` is green, red, skipped, broken for a crash, or idle where its
+    few examples did not come to what it is about; `reason` says why."""
 
     law: str
     state: Literal["green", "red", "skipped", "broken", "idle"]
     reason: str | None
+    examples: int
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One mutant or saboteur. `noticed` are the laws that went red, each with the title of its violation, `asked` those
-    that could be asked; `reason` is for people; times are seconds."""
+    """One mutant or saboteur. `noticed` are the laws that went red, each with the title of its violation, `after` with
+    the examples that it took, `asked` those that could be asked; `reason` is for people; times are seconds."""
 
     name: str
     kind: Kind
     breaks: str
     expected: frozenset[str]
     noticed: Mapping[str, str]
+    after: Mapping[str, int]
     asked: frozenset[str]
     outcome: Outcome
     reason: str | None
@@ -57,15 +59,20 @@ def law_result(result: dict[str, Any]) -> LawResult:
     else:
         # Violated without a counterexample: too few examples divided, or what the law is about never happened.
         state = "broken" if result["error"] else "idle" if result["counterexample"] is None else "red"
-    return LawResult(result["invariant"], state, result["reason"], result["seconds"])
+    return LawResult(result["invariant"], state, result["reason"], result["examples"], result["seconds"])
 
 
 def judged(
-    expected: Mapping[str, Sequence[str]], results: Sequence[LawResult], *, exact: bool = True
+    expected: Mapping[str, Sequence[str]],
+    results: Sequence[LawResult],
+    unbroken: Sequence[LawResult] = (),
+    *,
+    exact: bool = True,
 ) -> tuple[Outcome, str | None]:
     """The outcome of a whole run of the laws, and why when it is not the expected one.
 
     `expected` are the laws that must go red, each with the titles that its violation may have, none where any will do.
+    A law that was green on the subject `unbroken`, and now cannot be asked or comes to nothing, has not stayed green.
     Where it is not `exact`, one of them that does so is enough, and any other of them may: that depends on the subject.
     """
     titles = {result.law: result.reason or "" for result in results if result.state == "red"}
@@ -77,6 +84,9 @@ def judged(
     broken = [result for result in results if result.state == "broken"]
     if broken:
         return "broken", f"{broken[0].law}: {broken[0].reason}"
+    asked = {result.law for result in unbroken if result.state == "green"}
+    if lost := [result for result in results if result.law in asked and result.state in ("skipped", "idle")]:
+        return "broken", f"{lost[0].law} comes to nothing any more: {lost[0].reason}"
     if not red and wanted:
         return "survived", f"no law went red; {_named(wanted)} had to"
     if otherwise := sorted((red & wanted) - noticed):

@@ -170,7 +170,7 @@ def test_the_laws_red_at_once_are_told(toy: Path) -> None:
     )
     code, out, err = mutate(toy, "--subject", "gap:Store", "--mutant", "leave-gap", "--junit", "out.xml")
     assert code == 1, err
-    assert "red before anything is broken: 4:" in out
+    assert "red on the subject unbroken: 4:" in out
     assert "overflow check --subject gap:Store --invariant 4" in out
     assert ET.parse(toy / "out.xml").getroot().get("failures") == "1"
 
@@ -259,12 +259,11 @@ def test_a_law_weakened_by_hand_lets_a_mutant_survive(monkeypatch: pytest.Monkey
     catalogue = load(package.parent / "mutation" / "mutants.toml", [law.id for law in all_laws()])
     noticed = next(each for each in catalogue.mutants if each.name == "ids-used-again")
     assert noticed.red == {"6"}
-    with copied(package, weaker) as weakened:
-        monkeypatch.setenv("PYTHONPATH", str(weakened))
+    with copied(package, weaker) as folder:
+        monkeypatch.setenv("PYTHONPATH", str(folder))
         with Gate("reference", catalogue, python=sys.executable, seed=0, workers=1) as gate:
-            (verdict,) = gate.break_each(
-                [Breaking(noticed.name, "source", noticed.breaks, {"6": ()}, noticed)], lambda _: None
-            )
+            weakened = Breaking(noticed.name, "source", noticed.breaks, {"6": ()}, noticed)
+            (verdict,) = gate.break_each([weakened], gate.baseline(), lambda _: None)
     assert verdict.outcome == "survived", verdict.reason
 
 
@@ -278,8 +277,8 @@ def test_a_mutant_that_never_ends_is_timed_out(toy: Path, monkeypatch: pytest.Mo
     (toy / "mutants.toml").write_text(MUTANTS)
     catalogue = load(toy / "mutants.toml", [law.id for law in all_laws()])
     with Gate("toy:Store", catalogue, python=sys.executable, seed=0, workers=1) as gate:
-        gate.baseline()
-        (verdict,) = gate.break_each([Breaking("loops", "source", "?", {"4": ()}, loops)], lambda _: None)
+        breaking = Breaking("loops", "source", "?", {"4": ()}, loops)
+        (verdict,) = gate.break_each([breaking], gate.baseline(), lambda _: None)
     assert (verdict.outcome, verdict.red) == ("timeout", frozenset())
 
 

@@ -61,11 +61,12 @@ def verdict(
     noticed = {law: f"what {law} saw of {name}" for law in red}
     reason = None if outcome == "as_expected" else f"why {name} did not pass"
     breaks = "It <breaks> & so on."
-    return Verdict(name, "source", breaks, frozenset(expected), noticed, frozenset(asked), outcome, reason, 1.0)
+    after = dict.fromkeys(noticed, 1)
+    return Verdict(name, "source", breaks, frozenset(expected), noticed, after, frozenset(asked), outcome, reason, 1.0)
 
 
-def page(*verdicts: Verdict, baseline: Sequence[LawResult] = ()) -> str:
-    return report.page("my <store>", LAWS, baseline, verdicts)
+def page(*verdicts: Verdict, baseline: Sequence[LawResult] = (), red: Sequence[LawResult] = ()) -> str:
+    return report.page("my <store>", LAWS, baseline, red, verdicts)
 
 
 @pytest.mark.parametrize(
@@ -108,16 +109,24 @@ def test_what_did_not_end_as_expected_is_told_before_the_matrix() -> None:
 def test_laws_that_are_red_before_anything_is_broken_are_no_success() -> None:
     """Principle 4: nothing was shown, and the page says which law kept it from being shown."""
     baseline = [
-        LawResult("1", "green", None, 0.1),
-        LawResult("2", "red", "a node is stale", 0.1),
-        LawResult("3", "skipped", "no such notion", 0.1),
+        LawResult("1", "green", None, 3, 0.1),
+        LawResult("2", "red", "a node is stale", 3, 0.1),
+        LawResult("3", "skipped", "no such notion", 3, 0.1),
     ]
-    shown = page(baseline=baseline)
+    shown = page(baseline=baseline, red=baseline[1:2])
     words = Document(shown).words
-    assert "The laws are red before anything is broken" in words
+    assert "The laws are red on the subject unbroken, so nothing was broken." in words
     assert "2: a node is stale" in words
     assert "no such notion" not in words
     assert 'class="pass"' not in shown
+
+
+def test_a_law_that_is_red_unbroken_is_told_beside_what_was_broken() -> None:
+    """A fault so rare that only the breakings' many examples came to it: what they noticed may be the subject's own."""
+    words = Document(page(verdict("a", {"1"}, {"1"}), red=[LawResult("1", "red", "its own fault", 40, 0.1)])).words
+    assert "The laws are red on the subject unbroken." in words
+    assert "1: its own fault" in words
+    assert "broken by" in words
 
 
 def test_a_page_holds_what_it_links_to() -> None:

@@ -14,7 +14,7 @@ State = Literal["green", "red", "skipped", "broken", "idle"]
 
 
 def results(**states: State) -> list[LawResult]:
-    return [LawResult(law.lstrip("_"), state, "why", 0.1) for law, state in states.items()]
+    return [LawResult(law.lstrip("_"), state, "why", 3, 0.1) for law, state in states.items()]
 
 
 @pytest.mark.parametrize(
@@ -55,21 +55,32 @@ def test_the_red_laws_must_equal_the_named_ones(
 )
 def test_on_a_foreign_subject_one_of_the_laws_is_enough(red: dict[str, str], outcome: Outcome) -> None:
     """Which of its laws a saboteur reddens depends on what the subject does; one must, and no law beside them."""
-    found = [LawResult(law, "red", title, 0.1) for law, title in red.items()]
+    found = [LawResult(law, "red", title, 3, 0.1) for law, title in red.items()]
     assert judged({"1": ("a",), "2": ("b",)}, found, exact=False)[0] == outcome
 
 
 def test_a_foreign_subject_may_fail_on_what_only_a_saboteur_shows() -> None:
     """A law beside the named ones may ask it for a node that is not there; that hides nothing, and proves nothing."""
-    crash = LawResult("4", "broken", "no such node", 0.1)
-    assert judged({"1": ("a",)}, [LawResult("1", "red", "a", 0.1), crash], exact=False) == ("as_expected", None)
+    crash = LawResult("4", "broken", "no such node", 3, 0.1)
+    assert judged({"1": ("a",)}, [LawResult("1", "red", "a", 3, 0.1), crash], exact=False) == ("as_expected", None)
     assert judged({"1": ("a",)}, [crash], exact=False) == ("broken", "4: no such node")
-    assert judged({"1": ("a",)}, [LawResult("1", "red", "a", 0.1), crash]) == ("broken", "4: no such node")
+    assert judged({"1": ("a",)}, [LawResult("1", "red", "a", 3, 0.1), crash]) == ("broken", "4: no such node")
+
+
+@pytest.mark.parametrize("state", ["skipped", "idle"])
+def test_a_law_that_cannot_be_asked_any_more_has_not_stayed_green(state: State) -> None:
+    """A mutant that takes a capability away, or keeps a law's case from coming, hides what else it breaks."""
+    unbroken = results(_1="green", _2="green", _3="skipped")
+    broken = results(_1="red", _2=state, _3="skipped")
+    assert judged({"1": ()}, broken, unbroken) == ("broken", "2 comes to nothing any more: why")
+    assert judged({}, results(_1="green", _2=state, _3="skipped"), unbroken)[0] == "broken"
+    assert judged({"1": ()}, broken, unbroken, exact=False) == ("as_expected", None)
+    assert judged({"1": ()}, results(_1="red", _2="green", _3="skipped"), unbroken) == ("as_expected", None)
 
 
 def test_a_law_that_goes_red_for_another_reason_is_wrong() -> None:
     """Where the title of a violation is named, no other will do."""
-    red = [LawResult("1", "red", "reconstruct returns the same records", 0.1)]
+    red = [LawResult("1", "red", "reconstruct returns the same records", 3, 0.1)]
     assert judged({"1": ("recall", "reconstruct returns the same records")}, red) == ("as_expected", None)
     assert judged({"1": ()}, red) == ("as_expected", None)
     assert judged({"1": ("a record is gone",)}, red) == (
@@ -85,6 +96,7 @@ def line(status: str, counterexample: dict[str, str] | None, *, error: bool = Fa
         "counterexample": counterexample,
         "error": error,
         "reason": None,
+        "examples": 3,
         "seconds": 0.5,
     }
 
@@ -107,7 +119,18 @@ def test_only_a_violation_is_red(result: dict[str, Any], state: State) -> None:
 
 def verdict(name: str, red: set[str], outcome: Outcome = "as_expected") -> Verdict:
     noticed = {law: f"title of {law}" for law in red}
-    return Verdict(name, "source", "It <breaks> & so on.", frozenset(red), noticed, frozenset("12"), outcome, "r", 1.25)
+    return Verdict(
+        name,
+        "source",
+        "It <breaks> & so on.",
+        frozenset(red),
+        noticed,
+        dict.fromkeys(red, 1),
+        frozenset("12"),
+        outcome,
+        "r",
+        1.25,
+    )
 
 
 def test_power_counts_what_a_law_caught_and_what_it_alone_caught() -> None:
@@ -132,6 +155,7 @@ def test_the_json_is_that_of_the_design() -> None:
         "expected": ["1", "2"],
         "red": ["1", "2"],
         "noticed": {"1": "title of 1", "2": "title of 2"},
+        "after": {"1": 1, "2": 1},
         "outcome": "as_expected",
         "seconds": 1.25,
         "reason": "r",
@@ -150,7 +174,7 @@ def test_junit_has_a_case_a_mutant_and_a_failure_for_each_that_does_not_pass() -
 
 def test_laws_that_are_red_at_once_are_told_in_every_form() -> None:
     """A run that broke nothing, because the subject breaks a law unbroken, is a failure and says of which law."""
-    red = [LawResult("4", "red", "the last node ends at the parent's length", 1.0)]
+    red = [LawResult("4", "red", "the last node ends at the parent's length", 3, 1.0)]
     suite = ET.fromstring(report.junit(red, [], {}, "overflow mutate"))
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
     assert "4: the last node ends at the parent's length" in "".join(suite.itertext())
@@ -161,8 +185,8 @@ def test_laws_that_are_red_at_once_are_told_in_every_form() -> None:
 def test_a_law_that_was_asked_and_noticed_nothing_is_named() -> None:
     """Nothing shows that it bites on this subject; one that could not be asked is no such law."""
     baseline = [
-        LawResult("1", "green", None, 1.0),
-        LawResult("2", "green", None, 1.0),
-        LawResult("3", "skipped", "", 1.0),
+        LawResult("1", "green", None, 3, 1.0),
+        LawResult("2", "green", None, 3, 1.0),
+        LawResult("3", "skipped", "", 3, 1.0),
     ]
     assert report.unproved(["1", "2", "3"], baseline, [verdict("a", {"1"})]) == ["2"]

@@ -21,4 +21,4 @@ def all_laws() -> list[Law]:
     return sorted(LAWS.values(), key=lambda each: _ORDER.index(each.id) if each.id in _ORDER else len(_ORDER))
 
 
-__all__ = ["Law", "all_laws", "expect", "law"]
+__all__ = ["LAWS", "Law", "all_laws", "expect", "law"]
