@@ -27,6 +27,7 @@ from overflow.gate import report
 from overflow.gate.mutants import Catalogue, load
 from overflow.gate.run import Breaking, Gate, Ran, breakings
 from overflow.gate.verdict import LawResult, Verdict
+from overflow.shown import shown
 from overflow.subjects.registry import subject_factory
 
 _EXAMPLES = """
@@ -123,7 +124,7 @@ def mutate(
             out.print(report.explanations(verdicts, again), soft_wrap=True)
             if not names and (unproved := report.unproved(list(laws), baseline.results, verdicts)):
                 out.print(Text(f"asked, and noticed nothing: {', '.join(unproved)}; write a mutant for each"))
-            out.print(report.summary(verdicts, time.monotonic() - started))
+            out.print(report.summary(verdicts, progress.mutants_until - started, time.monotonic() - started))
     if html is not None:
         write_text(html, report.page(subject, laws, baseline.results, red, verdicts))
     if junit is not None:
@@ -182,7 +183,8 @@ def _left_out(chosen: list[Breaking], baseline: Ran) -> dict[str, str]:
 def _list(every: list[Breaking]) -> None:
     width = max(len(each.name) for each in every)
     for each in every:
-        click.echo(f"{each.name:{width}}  {' '.join(sorted(each.expected)) or 'stays green'}: {each.breaks}")
+        laws = " ".join(sorted(each.expected)) or "stays green"
+        click.echo(shown(f"{each.name:{width}}  {laws}: {each.breaks}"))
 
 
 def _again(subject: str, mutants: str | None, seed: int) -> list[str]:
@@ -201,14 +203,24 @@ class _Progress(Progress):
 
     def __init__(self, total: int) -> None:
         self._errors = Console(stderr=True)
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+        )
         super().__init__(*columns, console=self._errors, transient=True, disable=not self._errors.is_terminal)
         self._bar = self.add_task("the laws on the subject unbroken", total=total)
+        #: When the last mutant of sources ended; they come before the saboteurs.
+        self.mutants_until = time.monotonic()
 
     def confirming(self) -> None:
         self.update(self._bar, description="the laws on the subject unbroken, for as long as they took to notice")
 
     def ended(self, verdict: Verdict) -> None:
-        self.update(self._bar, advance=1, description=verdict.name)
+        name = shown(verdict.name)
+        self.update(self._bar, advance=1, description=name)
+        if verdict.kind == "source":
+            self.mutants_until = time.monotonic()
         if not self._errors.is_terminal:
-            click.echo(f"{verdict.name}: {verdict.outcome.replace('_', ' ')}, {verdict.seconds:.0f} s", err=True)
+            click.echo(f"{name}: {verdict.outcome.replace('_', ' ')}, {verdict.seconds:.0f} s", err=True)

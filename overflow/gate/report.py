@@ -1,5 +1,6 @@
 """The gate's verdicts as JSON, as tables for a terminal, as JUnit and as a page. Pure functions; nothing is decided."""
 
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ from rich.text import Text
 
 from overflow.gate.power import power
 from overflow.gate.verdict import LawResult, Verdict
+from overflow.shown import shown
 
 
 def as_json(red: Sequence[LawResult], verdicts: Sequence[Verdict], left_out: Mapping[str, str]) -> dict[str, Any]:
@@ -52,32 +54,35 @@ def tables(laws: Sequence[str], verdicts: Sequence[Verdict]) -> Group:
         style = "green" if verdict.passes else "bold red"
         red = " ".join(_ordered(laws, verdict.red)) or ("stays green" if verdict.passes else "")
         # Untrusted text stays text: no markup is read in it.
-        each.add_row(Text(verdict.name), Text(verdict.outcome.replace("_", " "), style), red, Text(verdict.breaks))
+        words = (Text(shown(verdict.name)), Text(verdict.outcome.replace("_", " "), style))
+        each.add_row(*words, red, Text(shown(verdict.breaks)))
     catches = Table(title="power", title_justify="left")
     catches.add_column("law", no_wrap=True)
     catches.add_column("caught", justify="right")
     catches.add_column("alone")
     for law in power(laws, verdicts):
-        catches.add_row(law.law, str(len(law.caught)), Text(", ".join(law.alone)))
+        catches.add_row(law.law, str(len(law.caught)), Text(shown(", ".join(law.alone))))
     return Group(each, catches)
 
 
 def explanations(verdicts: Sequence[Verdict], again: str) -> Group:
     """Why each verdict that does not pass does not, and the command that shows it again (`again` with its name)."""
     lines = [
-        f"{v.name}: {v.outcome.replace('_', ' ')}: {v.reason}\n  again: {again} --mutant {v.name}"
+        f"{shown(v.name)}: {v.outcome.replace('_', ' ')}: {shown(v.reason or '')}\n  again: {_named(again, v)}"
         for v in verdicts
         if not v.passes
     ]
     return Group(*(Text(line) for line in lines))
 
 
-def summary(verdicts: Sequence[Verdict], seconds: float) -> Text:
-    """One line: how many ended how, and how long it took (seconds)."""
+def summary(verdicts: Sequence[Verdict], mutants: float, whole: float) -> Text:
+    """One line: how many ended how, and how long the mutants and all of it took (seconds)."""
     outcomes = Counter(verdict.outcome.replace("_", " ") for verdict in verdicts)
     counts = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common())
     passes = bool(verdicts) and all(verdict.passes for verdict in verdicts)
-    return Text(f"{counts or 'nothing to break'}; {seconds:.0f} s", "green" if passes else "red")
+    named = sum(verdict.kind == "source" for verdict in verdicts)
+    times = f"{named} mutants in {mutants:.0f} s, all in {whole:.0f} s" if named else f"{whole:.0f} s"
+    return Text(f"{counts or 'nothing to break'}; {times}", "green" if passes else "red")
 
 
 def not_asked(left_out: Mapping[str, str]) -> Group:
@@ -85,7 +90,8 @@ def not_asked(left_out: Mapping[str, str]) -> Group:
     by_reason: dict[str, list[str]] = {}
     for name, reason in left_out.items():
         by_reason.setdefault(reason, []).append(name)
-    return Group(*(Text(f"not asked, {reason}: {', '.join(names)}") for reason, names in by_reason.items()))
+    lines = [f"not asked, {reason}: {', '.join(names)}" for reason, names in by_reason.items()]
+    return Group(*(Text(shown(line)) for line in lines))
 
 
 def unproved(laws: Sequence[str], baseline: Sequence[LawResult], verdicts: Sequence[Verdict]) -> list[str]:
@@ -105,18 +111,17 @@ def junit(red: Sequence[LawResult], verdicts: Sequence[Verdict], left_out: Mappi
     unbroken = ET.SubElement(suite, "testcase", classname="overflow.mutate", name="the laws on the subject unbroken")
     if red:
         failure = ET.SubElement(unbroken, "failure", message=f"red on the subject unbroken: {red[0].law}")
-        failure.text = "\n".join(f"{result.law}: {result.reason}" for result in red)
+        failure.text = "\n".join(shown(f"{result.law}: {result.reason}") for result in red)
     for verdict in verdicts:
-        case = ET.SubElement(suite, "testcase", classname=f"overflow.mutate.{verdict.kind}", name=verdict.name)
+        case = ET.SubElement(suite, "testcase", classname=f"overflow.mutate.{verdict.kind}", name=shown(verdict.name))
         case.set("time", f"{verdict.seconds:.3f}")
         if not verdict.passes:
-            failure = ET.SubElement(case, "failure", message=f"{verdict.outcome}: {verdict.reason}")
+            failure = ET.SubElement(case, "failure", message=shown(f"{verdict.outcome}: {verdict.reason}"))
             laws = f"expected {' '.join(sorted(verdict.expected))}; red {' '.join(sorted(verdict.red))}"
-            failure.text = f"{verdict.breaks}\n{laws}\n{again} --mutant {verdict.name}"
+            failure.text = "\n".join(shown(line) for line in (verdict.breaks, laws, _named(again, verdict)))
     for name, reason in left_out.items():
-        ET.SubElement(
-            ET.SubElement(suite, "testcase", classname="overflow.mutate", name=name), "skipped", message=reason
-        )
+        case = ET.SubElement(suite, "testcase", classname="overflow.mutate", name=shown(name))
+        ET.SubElement(case, "skipped", message=shown(reason))
     return ET.tostring(suite, encoding="unicode", xml_declaration=True)
 
 
@@ -139,6 +144,10 @@ def page(
         failed=[verdict for verdict in verdicts if not verdict.passes],
         red=red,
     )
+
+
+def _named(again: str, verdict: Verdict) -> str:
+    return shown(f"{again} --mutant {shlex.quote(verdict.name)}")
 
 
 def _ordered(laws: Sequence[str], some: frozenset[str]) -> list[str]:

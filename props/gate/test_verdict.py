@@ -1,10 +1,13 @@
 """What the gate says of a run: only a violation is red, and the red laws must equal the named ones."""
 
+import io
 import json
+from dataclasses import replace
 from typing import Any, Literal
 from xml.etree import ElementTree as ET
 
 import pytest
+from rich.console import Console
 
 from overflow.gate import report
 from overflow.gate.power import Power, power
@@ -190,3 +193,24 @@ def test_a_law_that_was_asked_and_noticed_nothing_is_named() -> None:
         LawResult("3", "skipped", "", 3, 1.0),
     ]
     assert report.unproved(["1", "2", "3"], baseline, [verdict("a", {"1"})]) == ["2"]
+
+
+def test_names_and_reasons_from_outside_are_shown_as_text() -> None:
+    """A mutants file and a subject say what they like: it forges no line, no element and no command."""
+    hostile = replace(verdict("a b\x1b[2J", {"1"}, "survived"), reason="<x>\x00\nnext", breaks="\x1b[31mred\nb")
+    junit = report.junit([LawResult("1", "red", "\x00\n", 3, 0.1)], [hostile], {"c\x07": "no\n"}, "overflow mutate")
+    suite = ET.fromstring(junit)
+    assert [case.get("name") for case in suite][1:] == [r"a b\x1b[2J", r"c\x07"]
+    console = Console(file=io.StringIO(), width=200, force_terminal=True, color_system=None)
+    console.print(report.tables(["1"], [hostile]), report.explanations([hostile], "overflow mutate"))
+    console.print(report.not_asked({"c\x07": "no\n"}))
+    written = console.file.getvalue()  # type: ignore[attr-defined]  # the buffer given to it
+    assert not {"\x1b", "\x00", "\x07"} & set(written)
+    assert "again: overflow mutate --mutant 'a b\x1b[2J'".replace("\x1b", "\\x1b") in written
+
+
+def test_the_summary_tells_the_mutants_time_apart() -> None:
+    """The design bounds the time of named mutants; saboteurs come on top."""
+    verdicts = [verdict("a", {"1"}), replace(verdict("b", {"1"}), kind="saboteur")]
+    assert str(report.summary(verdicts, 12.4, 20.0)) == "2 as expected; 1 mutants in 12 s, all in 20 s"
+    assert str(report.summary(verdicts[1:], 0.0, 20.0)) == "1 as expected; 20 s"
