@@ -17,7 +17,8 @@ from overflow.errors import InputError
 class Mutant:
     """In `file`, a path inside the package, the text `find` becomes `replace`; the laws `red` must notice, alone.
 
-    A control changes nothing that a law is about, and has no law in `red`. `breaks` says in a line what is broken.
+    Where it has `titles`, each of those laws must go red by a violation with one of them, and by no other. A control
+    changes nothing that a law is about, and has no law in `red`. `breaks` says in a line what is broken.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Mutant:
     file: str
     find: str
     replace: str
+    titles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +65,23 @@ def load(path: Path, laws: Collection[str]) -> Catalogue:
 
 
 def _mutant(table: Mapping[str, object], laws: Collection[str], where: str) -> Mutant:
-    if unknown := sorted(set(table) - {*_TEXTS, "red"}):
-        raise InputError(f"{where} has {unknown[0]!r}, and a mutant has {', '.join(_TEXTS)}, red")
+    if unknown := sorted(set(table) - {*_TEXTS, "red", "titles"}):
+        raise InputError(f"{where} has {unknown[0]!r}, and a mutant has {', '.join(_TEXTS)}, red, titles")
     texts = {key: value for key in _TEXTS if isinstance(value := table.get(key), str)}
     if missing := [key for key in _TEXTS if key not in texts or (not texts[key].strip() and key != "replace")]:
         raise InputError(f"{where} has no text {missing[0]!r}")
+    if not texts["name"].isprintable():
+        raise InputError(f"{where}: its name {texts['name']!r} holds what cannot be shown on a line")
+    if "\0" in texts["file"]:
+        raise InputError(f"{where} ({texts['name']}) names a file with a NUL")
     red = table.get("red")
     if not isinstance(red, list) or not all(isinstance(each, str) for each in red):
         raise InputError(f"{where} ({texts['name']}): write red = [LAW, …], and red = [] for a control")
+    titles = table.get("titles", [])
+    if not isinstance(titles, list) or not all(isinstance(each, str) for each in titles) or (titles and not red):
+        raise InputError(f"{where} ({texts['name']}): titles are those of violations of the laws in `red`, a list")
     if foreign := sorted(set(red) - set(laws)):
         raise InputError(f"{where} ({texts['name']}) names the law {foreign[0]!r}; there are {', '.join(laws)}")
     if texts["find"] == texts["replace"]:
         raise InputError(f"{where} ({texts['name']}) replaces a text by itself")
-    return Mutant(red=frozenset(red), **texts)
+    return Mutant(red=frozenset(red), titles=tuple(titles), **texts)

@@ -63,7 +63,7 @@ def breakings(catalogue: Catalogue | None) -> list[Breaking]:
     mutants = catalogue.mutants if catalogue is not None else ()
     is_reference = catalogue is not None and catalogue.package == "overflow"
     return [
-        *(Breaking(each.name, "source", each.breaks, dict.fromkeys(each.red, ()), each) for each in mutants),
+        *(Breaking(each.name, "source", each.breaks, dict.fromkeys(each.red, each.titles), each) for each in mutants),
         *(
             Breaking(each.name, "saboteur", each.breaks, each.titles, None, each.requires, is_reference)
             for each in SABOTEURS.values()
