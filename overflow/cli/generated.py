@@ -22,7 +22,11 @@ from overflow.gate.mutating import run_generated
 def generated(names: Sequence[str], json_path: str | None) -> int:
     """Run what is left of `names` (packages and modules; all without any) and tell what is kept; the exit code."""
     with terminated_as_interrupted():
-        found = run_generated(Path.cwd(), names, _ended)
+        found = run_generated(Path.cwd(), names, _ended, _again)
+    for stale in found.stale:
+        click.echo(
+            f"{stale.module}: stale, for its text, its tests or their tools changed since {stale.date}", err=True
+        )
     results = list(found.results.values())
     by_package = scores(results, found.equivalents)
     left, unfounded = unexplained(results, found.equivalents), groundless(results, found.equivalents)
@@ -45,6 +49,12 @@ def generated(names: Sequence[str], json_path: str | None) -> int:
 def _ended(result: ModuleResult) -> None:
     told = f"{result.killed} killed, {result.timed_out} timed out, {len(result.survivors)} survive"
     click.echo(f"{result.module}: {told}, {result.seconds:.0f} s", err=True)
+
+
+def _again(earlier: ModuleResult) -> None:
+    click.echo(
+        f"{earlier.module}: runs again, for its text, its tests or their tools changed since {earlier.date}", err=True
+    )
 
 
 def _table(by_package: Sequence[Score]) -> Table:

@@ -8,12 +8,16 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from overflow.errors import InputError
 
 _TEXTS = {"key", "module", "reason"}
+#: No module has so many mutants, and none takes so many seconds.
+_MOST = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +38,13 @@ class Survivor:
 class ModuleResult:
     """One module, such as `division/core`, at a commit: how many of its mutants ended how, and those that survived.
 
-    `source` is the digest of its text, `date` is of the day it was run, `seconds` is what it took.
+    `source` is the digest of its text, `tests` of what else decides a verdict, `date` is of the day it was run,
+    `seconds` is what it took.
     """
 
     module: str
     source: str
+    tests: str
     date: str
     commit: str
     versions: Mapping[str, str]
@@ -111,19 +117,18 @@ def load_equivalents(path: Path) -> dict[str, Equivalent]:
 def load_results(path: Path) -> dict[str, ModuleResult]:
     """The kept results by module, none without a file; InputError for a file that is no such results."""
     try:
-        modules = json.loads(path.read_text(encoding="utf-8"))["modules"]
-        results = [ModuleResult(**each | {"survivors": _survivors(each["survivors"])}) for each in modules]
+        results = [_kept(each) for each in json.loads(path.read_text(encoding="utf-8"))["modules"]]
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise InputError(f"{path} holds no results of generated mutants; remove it to begin anew") from error
     return {result.module: result for result in results}
 
 
 def save_results(path: Path, results: Iterable[ModuleResult], equivalents: Mapping[str, Equivalent]) -> None:
-    """Keep `results`, with the score of each package beside them, whole or not at all."""
+    """Keep `results`, with the score of each package beside them, whole or not at all; InputError when it cannot."""
     ordered = sorted(results, key=lambda result: result.module)
     modules = [
         asdict(result) | {"survivors": [asdict(each) | {"key": each.key} for each in result.survivors]}
@@ -132,8 +137,11 @@ def save_results(path: Path, results: Iterable[ModuleResult], equivalents: Mappi
     packages = [asdict(score) | {"score": round(score.value, 4)} for score in scores(ordered, equivalents)]
     text = json.dumps({"packages": packages, "modules": modules}, indent=1, ensure_ascii=False) + "\n"
     partial = path.with_suffix(".partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise InputError(f"cannot keep the results in {path}: {partial.name}: {error.strerror}") from error
 
 
 def scores(results: Sequence[ModuleResult], equivalents: Mapping[str, Equivalent]) -> list[Score]:
@@ -169,5 +177,21 @@ def _score(package: str, results: Sequence[ModuleResult], equivalents: Mapping[s
     return Score(package, killed + timed_out + skipped + len(survivors), killed, timed_out, skipped, equivalent)
 
 
-def _survivors(kept: Iterable[Mapping[str, str]]) -> tuple[Survivor, ...]:
-    return tuple(Survivor(each["name"], each["diff"]) for each in kept)
+def _kept(each: Mapping[str, Any]) -> ModuleResult:
+    """One module of a file of results; ValueError, TypeError or KeyError for what no run keeps."""
+    survivors = tuple(Survivor(kept["name"], kept["diff"]) for kept in each["survivors"])
+    # Results from before the tests were told apart are of no tests that are known.
+    result = ModuleResult(**{"tests": "", **each, "survivors": survivors})
+    if not isinstance(result.versions, dict):
+        raise TypeError("versions without names")
+    texts = [result.module, result.source, result.tests, result.date, result.commit, *chain(*result.versions.items())]
+    for text in [*texts, *chain(*(astuple(survivor) for survivor in survivors))]:
+        if not isinstance(text, str):
+            raise TypeError(f"{text!r} is no text")
+        text.encode()  # A lone surrogate could not be kept again.
+    counts = (result.killed, result.timed_out, result.skipped)
+    if not all(type(number) is int for number in counts) or not isinstance(result.seconds, int | float):
+        raise TypeError("a text where a number should be")
+    if not all(0 <= number < _MOST for number in (*counts, result.seconds)):
+        raise ValueError("a number that counts nothing")
+    return result

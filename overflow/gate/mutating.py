@@ -5,16 +5,15 @@ Each piece is kept as it ends, so a run that is stopped goes on where it was. It
 mutate --generated`).
 """
 
-import importlib.metadata
+import contextlib
+import fcntl
 import importlib.util
-import platform
+import os
 import subprocess
 import time
-import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 
 from overflow.errors import InputError, UnavailableError
@@ -22,86 +21,86 @@ from overflow.gate.generated import (
     Equivalent,
     ModuleResult,
     Survivor,
-    digest,
     load_equivalents,
     load_results,
     save_results,
     unexplained,
 )
-from overflow.gate.workspace import KILLED, SKIPPED, TIMED_OUT, Piece, fresh_workspace
+from overflow.gate.pieces import Piece, pieces, versions
+from overflow.gate.workspace import KILLED, SKIPPED, TIMED_OUT, fresh_workspace
 
 _FOLDER = Path("mutation")
-_CONFIGURATION, _EQUIVALENTS, _RESULTS = (
-    _FOLDER / name for name in ("generated.toml", "equivalents.toml", "generated.json")
-)
-_VERSIONED = ("mutmut", "pytest", "hypothesis")
+_EQUIVALENTS, _RESULTS = _FOLDER / "equivalents.toml", _FOLDER / "generated.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """Every kept result by module, and the reviewed equivalents by key."""
+    """Every kept result by module, those of them that are stale, and the reviewed equivalents by key."""
 
     results: Mapping[str, ModuleResult]
+    stale: Sequence[ModuleResult]
     equivalents: Mapping[str, Equivalent]
 
 
-def run_generated(tree: Path, names: Sequence[str], told: Callable[[ModuleResult], None]) -> Generated:
+def run_generated(
+    tree: Path,
+    names: Sequence[str],
+    told: Callable[[ModuleResult], None],
+    again: Callable[[ModuleResult], None],
+) -> Generated:
     """Run what is left to run in the checkout `tree`, and return all that is kept; `told` hears of each as it ends.
 
     `names` are packages (`division`) and modules (`division/core`); all without any. A module without a kept result of
-    its present text comes first; then every survivor that no reviewed equivalent explains meets all tests there are.
-    Raises InputError outside a checkout and for an unknown name, UnavailableError without mutmut and when the tests
-    fail before anything is changed.
+    its present text and tests comes first, and `again` hears of a result that was of others; then every survivor that
+    no reviewed equivalent explains meets all tests there are.
+    Raises InputError outside a checkout, for an unknown name, and where another run is at it; UnavailableError without
+    mutmut and when the tests fail before anything is changed.
     """
     if importlib.util.find_spec("mutmut") is None:
         raise UnavailableError("mutmut is not installed, and makes the mutants: pip install mutmut")
-    chosen = _chosen(pieces(tree), names)
+    every = {piece.module: piece for piece in pieces(tree)}
+    chosen = _chosen(list(every.values()), names)
     equivalents = load_equivalents(tree / _EQUIVALENTS)
-    known = {piece.module for piece in pieces(tree)}
-    if unknown := [each for each in equivalents.values() if each.module not in known]:
+    if unknown := [each for each in equivalents.values() if each.module not in every]:
         raise InputError(f"{tree / _EQUIVALENTS}: there is no module {unknown[0].module}, of {unknown[0].key}")
-    results = {name: each for name, each in load_results(tree / _RESULTS).items() if name in known}
+    with _alone(tree / _FOLDER):
+        results = {name: each for name, each in load_results(tree / _RESULTS).items() if name in every}
 
-    def keep(result: ModuleResult) -> None:
-        results[result.module] = result
+        def keep(result: ModuleResult) -> None:
+            results[result.module] = result
+            save_results(tree / _RESULTS, results.values(), equivalents)
+            told(result)
+
+        for piece in chosen:
+            earlier = results.get(piece.module)
+            if not piece.is_fresh(earlier, tree):
+                if earlier is not None:
+                    again(earlier)
+                keep(_first(tree, piece))
+        for piece in chosen:
+            if left := unexplained([results[piece.module]], equivalents):
+                keep(_again(tree, piece, results[piece.module], left))
+        # The scores follow the equivalents, which may have been reviewed since.
         save_results(tree / _RESULTS, results.values(), equivalents)
-        told(result)
-
-    for piece in chosen:
-        earlier = results.get(piece.module)
-        if earlier is None or earlier.source != digest((tree / piece.file).read_bytes()):
-            keep(_first(tree, piece))
-    for piece in chosen:
-        if left := unexplained([results[piece.module]], equivalents):
-            keep(_again(tree, piece, results[piece.module], left))
-    # The scores follow the equivalents, which may have been reviewed since.
-    save_results(tree / _RESULTS, results.values(), equivalents)
-    return Generated(results, equivalents)
+    stale = [result for result in results.values() if not every[result.module].is_fresh(result, tree)]
+    return Generated(results, stale, equivalents)
 
 
-def pieces(tree: Path) -> list[Piece]:
-    """What `mutation/generated.toml` says can be run; InputError where it is missing, or names what is not there."""
-    file = tree / _CONFIGURATION
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One run at a time keeps results in `folder`, which is locked itself: the file in it is replaced by each result.
+
+    The lock ends with the process, however that ends.
+    """
+    lock = os.open(folder, os.O_RDONLY)
     try:
-        configuration = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read {file}: {error.strerror}; run it in a checkout") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} is no TOML: {error}") from error
-    found = []
-    for package, table in configuration.items():
-        if not isinstance(table, dict) or not table.get("tests"):
-            raise InputError(f"{file}: {package} needs tests")
-        if not (tree / "overflow" / package).is_dir():
-            raise InputError(f"{file}: there is no package {package}")
-        tests, first = tuple(table["tests"]), table.get("first", {})
-        modules = sorted(file.stem for file in (tree / "overflow" / package).glob("*.py") if file.stem != "__init__")
-        for missing in [name for name in first if name not in modules]:
-            raise InputError(f"{file}: there is no module {package}/{missing}")
-        for missing in [test for test in {*tests, *chain(*first.values())} if not (tree / test).exists()]:
-            raise InputError(f"{file}: there is no {missing}")
-        found += [Piece(f"{package}/{name}", tests, tuple(first.get(name, tests))) for name in modules]
-    return found
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InputError(f"another run keeps its results in {folder}; wait until it ends") from error
+        yield
+    finally:
+        os.close(lock)
 
 
 def _chosen(known: Sequence[Piece], names: Sequence[str]) -> list[Piece]:
@@ -113,21 +112,19 @@ def _chosen(known: Sequence[Piece], names: Sequence[str]) -> list[Piece]:
 
 def _first(tree: Path, piece: Piece) -> ModuleResult:
     """Every mutant of one module, against the tests it meets first."""
-    started = time.monotonic()
-    source, commit = digest((tree / piece.file).read_bytes()), _commit(tree)
+    started, commit = time.monotonic(), _commit(tree)
     with fresh_workspace(tree, piece) as workspace:
+        source, tests = workspace.source, workspace.rests_on
         codes = workspace.mutmut([])
         survivors = tuple(Survivor(name, workspace.diff(name)) for name, code in codes.items() if _survives(code))
     ended = list(codes.values())
     return ModuleResult(
         module=piece.module,
         source=source,
+        tests=tests,
         date=datetime.now(UTC).date().isoformat(),
         commit=commit,
-        versions={
-            "python": platform.python_version(),
-            **{name: importlib.metadata.version(name) for name in _VERSIONED},
-        },
+        versions=versions(),
         seconds=round(time.monotonic() - started, 1),
         killed=sum(code in KILLED for code in ended),
         timed_out=sum(code in TIMED_OUT for code in ended),
@@ -142,9 +139,7 @@ def _again(tree: Path, piece: Piece, earlier: ModuleResult, left: Sequence[Survi
     with fresh_workspace(tree, piece) as workspace:
         codes = workspace.mutmut([each.name for each in left])
         for name in [name for name, code in codes.items() if _survives(code)]:
-            # Without mutmut: under a mutant, a test that cannot even be collected (2) has noticed it.
-            code = workspace.everything(name)
-            codes[name] = 1 if code == 2 else code
+            codes[name] = workspace.everything(name)
     timed_out = sum(code in TIMED_OUT for code in codes.values())
     survivors = tuple(each for each in earlier.survivors if _survives(codes.get(each.name, 0)))
     return replace(
@@ -166,13 +161,17 @@ def _survives(code: int) -> bool:
 
 def _commit(tree: Path) -> str:
     """The commit of the tree, marked when its files differ from it; the results differ with every module that ends."""
-    try:
-        commit = _git(tree, "rev-parse", "--short=12", "HEAD")
-        changed = _git(tree, "status", "--porcelain", "--untracked-files=no", "--", ".", f":(exclude){_RESULTS}")
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise InputError(f"{tree} is no git checkout, so a result could not say what it is of: {error}") from error
+    commit = _git(tree, "rev-parse", "--short=12", "HEAD")
+    changed = _git(tree, "status", "--porcelain", "--untracked-files=no", "--", ".", f":(exclude){_RESULTS}")
     return commit + "-dirty" * bool(changed)
 
 
 def _git(tree: Path, *words: str) -> str:
-    return subprocess.run(["git", "-C", str(tree), *words], capture_output=True, text=True, check=True).stdout.strip()
+    try:
+        ended = subprocess.run(["git", "-C", str(tree), *words], capture_output=True, text=True, errors="replace")
+    except OSError as error:
+        raise UnavailableError(f"git does not start, and says which commit a result is of: {error}") from error
+    if ended.returncode:
+        said = (ended.stderr.strip().splitlines() or [f"exit code {ended.returncode}"])[0]
+        raise InputError(f"{tree} is no git checkout with a commit, so a result could not say what it is of: {said}")
+    return ended.stdout.strip()

@@ -13,41 +13,52 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from overflow.errors import UnavailableError
+from overflow.errors import InputError, UnavailableError
+from overflow.gate.pieces import CONTRACT, Piece
 
 #: What the tests need of the tree.
 _COPIED = ("overflow", "props", "bench", "mutation", "pyproject.toml")
 _PLUGINS = ("under_mutation", "no:cacheprovider", "no:xdist", "no:benchmark")
 _PYTEST = [word for name in _PLUGINS for word in ("-p", name)]
-_CONTRACT = "mutation/test_contract_in_short.py"
 _UNTESTED = "could not find any test case for any mutant"
 
 #: Exit codes of mutmut's meta files, and of pytest with the plugin.
 KILLED, SKIPPED, TIMED_OUT = {1}, {34}, {36, 152, 24, -signal.SIGXCPU}
 
+_TIME_IS_UP = 36
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """One module to run: `tests` are its package's, `first` those its mutants meet before the others."""
+#: The plugin bounds each test under a mutant, and mutmut each mutant; these end what hangs outside of that. Seconds:
+#: mutmut's run over a module, the tests unbroken, and, so many times as long and so many more, under a mutant.
+_MODULE, _UNBROKEN = 4 * 3600.0, 3600.0
+_SLOWER, _GRACE = 10, 60.0
 
-    module: str
-    tests: tuple[str, ...]
-    first: tuple[str, ...]
-
-    @property
-    def file(self) -> str:
-        return f"overflow/{self.module}.py"
+#: Leads the group of a run: starts it, and ends the group when the pipe to this process closes, so that a run does not
+#: outlive a process that is killed.
+_LEADER = """
+import os, signal, subprocess, sys, threading
+def follow():
+    os.read(0, 1)
+    os.killpg(0, signal.SIGKILL)
+threading.Thread(target=follow, daemon=True).start()
+code = subprocess.call(sys.argv[1:], stdin=subprocess.DEVNULL)
+os._exit(code if code >= 0 else 128 - code)
+"""
 
 
 @contextlib.contextmanager
 def fresh_workspace(tree: Path, piece: Piece) -> Iterator["Workspace"]:
-    """A workspace for one module of `tree`, gone at the end."""
-    with tempfile.TemporaryDirectory(prefix="overflow-generated-", ignore_cleanup_errors=True) as folder:
-        yield Workspace(Path(folder), tree, piece)
+    """A workspace for one module of `tree`, gone at the end; InputError where something is missing, or no room."""
+    with contextlib.ExitStack() as stack:
+        try:
+            folder = tempfile.TemporaryDirectory(prefix="overflow-generated-", ignore_cleanup_errors=True)
+            workspace = Workspace(Path(stack.enter_context(folder)), tree, piece)
+        except OSError as error:
+            raise InputError(f"cannot copy the checkout {tree}, whole, to a folder in TMPDIR: {error}") from error
+        yield workspace
 
 
 class Workspace:
@@ -56,7 +67,7 @@ class Workspace:
     def __init__(self, folder: Path, tree: Path, piece: Piece) -> None:
         self._folder = folder
         self._piece = piece
-        self._checked = False
+        self._unbroken: float | None = None
         for name in _COPIED:
             if (tree / name).is_dir():
                 shutil.copytree(tree / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -78,55 +89,83 @@ class Workspace:
             "TOKENIZERS_PARALLELISM": "false",
         }
 
+    @property
+    def source(self) -> str:
+        """The digest of the module as it was copied."""
+        return self._piece.source(self._folder)
+
+    @property
+    def rests_on(self) -> str:
+        """The digest of what else decides the verdicts, as it was copied."""
+        return self._piece.rests_on(self._folder)
+
     def mutmut(self, names: Sequence[str]) -> dict[str, int]:
         """Run mutmut to its end: its exit code for each mutant called in `names`, or for each there is."""
-        code, log = self._call(["-m", "mutmut", "run", "--max-children", "1", *names], self._folder)
+        code, log = self._call(["-m", "mutmut", "run", "--max-children", "1", *names], self._folder, _MODULE)
         meta = self._folder / "mutants" / f"{self._piece.file}.meta"
-        codes: dict[str, int | None] = json.loads(meta.read_text())["exit_code_by_key"] if meta.is_file() else {}
+        try:
+            codes: dict[str, int | None] = json.loads(meta.read_text())["exit_code_by_key"] if meta.is_file() else {}
+        except (ValueError, KeyError) as error:
+            raise UnavailableError(f"mutmut ended while it wrote its results: {_reason(log)}") from error
         # It also stops where there is nothing to mutate, and where no test calls what was mutated.
-        if code and not (meta.is_file() and (not codes or _UNTESTED in log)):
+        stops_there = meta.is_file() and code != _TIME_IS_UP and (not codes or _UNTESTED in log)
+        if code and not stops_there:
             raise UnavailableError(f"the tests of {self._piece.module} cannot be run under mutmut: {_reason(log)}")
         return {name: -1 if value is None else value for name, value in codes.items() if not names or name in names}
 
     def diff(self, name: str) -> str:
         """What the mutant changes, as a unified diff."""
-        _, shown = self._call(["-m", "mutmut", "show", name], self._folder)
-        return shown[shown.index("---") :].rstrip()
+        _, shown = self._call(["-m", "mutmut", "show", name], self._folder, _UNBROKEN)
+        start = shown.find("---")
+        if start < 0:
+            raise UnavailableError(f"mutmut does not show what {name} changes: {_reason(shown)}")
+        return shown[start:].rstrip()
 
     def everything(self, name: str) -> int:
-        """pytest's exit code under a mutant, for all tests of its package and the contract in short."""
-        tests = [*self._piece.tests, _CONTRACT]
-        if not self._checked:
-            code, log = self._pytest("", tests)
+        """pytest's exit code under a mutant, for all tests of its package and the contract in short.
+
+        A test that cannot be collected counts as failed, too (1); 2 is an interruption, which says nothing.
+        """
+        tests = [*self._piece.tests, CONTRACT]
+        if self._unbroken is None:
+            started = time.monotonic()
+            code, log = self._pytest("", tests, _UNBROKEN)
             if code:
                 raise UnavailableError(f"the tests fail before anything is changed: {_reason(log)}")
-            self._checked = True
-        return self._pytest(name, tests)[0]
+            self._unbroken = time.monotonic() - started
+        return self._pytest(name, tests, _SLOWER * self._unbroken + _GRACE)[0]
 
-    def _pytest(self, mutant: str, tests: Sequence[str]) -> tuple[int, str]:
-        words = ["-m", "pytest", "-x", "-q", "--tb=line", "--rootdir=.", *_PYTEST, *tests]
-        return self._call(words, self._folder / "mutants", {"MUTANT_UNDER_TEST": mutant})
+    def _pytest(self, mutant: str, tests: Sequence[str], limit: float) -> tuple[int, str]:
+        words = ["-m", "pytest", "-x", "-q", "--tb=line", "--rootdir=.", "--continue-on-collection-errors"]
+        return self._call([*words, *_PYTEST, *tests], self._folder / "mutants", limit, {"MUTANT_UNDER_TEST": mutant})
 
-    def _call(self, words: Sequence[str], folder: Path, more: Mapping[str, str] | None = None) -> tuple[int, str]:
+    def _call(
+        self, words: Sequence[str], folder: Path, limit: float, more: Mapping[str, str] | None = None
+    ) -> tuple[int, str]:
+        """Python's exit code and what it wrote; the code of a time-out when it was ended after `limit` seconds."""
         # To a file: what a test leaves running would hold a pipe open.
         with (self._folder / "log.txt").open("w+", encoding="utf-8", errors="replace") as log:
             process = subprocess.Popen(
-                [sys.executable, *words],
+                [sys.executable, "-I", "-S", "-c", _LEADER, sys.executable, *words],
                 cwd=folder,
                 env={**self._environment, **(more or {})},
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 process_group=0,
             )
-            try:
-                code = process.wait()
-            finally:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+            code: int | None = None
+            with process:
+                try:
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        code = process.wait(limit)
+                finally:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGKILL)
+            if code is None:
+                log.write(f"\nno end within {limit:.0f} s\n")
             log.seek(0)
-            return code, log.read()
+            return _TIME_IS_UP if code is None else code, log.read()
 
 
 def _settings(piece: Piece) -> str:

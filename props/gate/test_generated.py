@@ -1,9 +1,12 @@
 """Kept results of generated mutants, the score, and reviewed equivalents; and one small tree taken from end to end."""
 
+import fcntl
+import importlib.metadata
 import json
 import os
 import select
 import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from overflow.errors import InputError, UnavailableError
+from overflow.gate import workspace as workspaces
 from overflow.gate.generated import (
     Equivalent,
     ModuleResult,
@@ -24,7 +28,9 @@ from overflow.gate.generated import (
     scores,
     unexplained,
 )
-from overflow.gate.mutating import pieces, run_generated
+from overflow.gate.mutating import Generated, run_generated
+from overflow.gate.pieces import Piece, pieces
+from overflow.gate.workspace import KILLED, SKIPPED, TIMED_OUT, fresh_workspace
 
 ROOT = Path(__file__).parents[2]
 DIFF = """--- overflow/toy/sums.py
@@ -36,8 +42,9 @@ DIFF = """--- overflow/toy/sums.py
 SURVIVOR = Survivor("overflow.toy.sums.x_add__mutmut_1", DIFF)
 OTHER = Survivor("overflow.toy.sums.x_add__mutmut_2", DIFF.replace("a - b", "a * b"))
 RESULT = ModuleResult(
-    "toy/sums", "0" * 16, "2026-01-31", "abc", {"mutmut": "3"}, 1.5, 5, 2, 1, survivors=(SURVIVOR, OTHER)
+    "toy/sums", "0" * 16, "1" * 16, "2026-01-31", "abc", {"mutmut": "3"}, 1.5, 5, 2, 1, survivors=(SURVIVOR, OTHER)
 )
+TOY = Piece("toy/sums", ("props/toy",), ("props/toy",))
 EQUIVALENT = Equivalent(SURVIVOR.key, "toy/sums", "b is always 0")
 
 
@@ -80,13 +87,61 @@ def test_results_are_kept_as_data(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [file]
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"modules": [{"module": "a"}]}', '{"modules": [1]}'])
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", '{"modules": [{"module": "a"}]}', '{"modules": [1]}', "[" * 100_000, "\xff"]
+)
 def test_a_file_that_holds_no_results_is_told_in_one_line(tmp_path: Path, text: str) -> None:
     """Anything else than kept results is refused by its path."""
     file = tmp_path / "generated.json"
-    file.write_text(text, encoding="utf-8")
+    file.write_text(text, encoding="latin-1")
     with pytest.raises(InputError, match=r"generated\.json holds no results"):
         load_results(file)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"killed": "x"},
+        {"killed": -5},
+        {"killed": True},
+        {"skipped": 1.5},
+        {"timed_out": None},
+        {"seconds": "1"},
+        {"seconds": float("nan")},
+        {"seconds": 10**400},
+        {"module": ["a"]},
+        {"module": "\ud800"},
+        {"source": 1},
+        {"tests": 1},
+        {"date": None},
+        {"versions": []},
+        {"versions": {"mutmut": 3}},
+        {"survivors": [{"name": "a", "diff": 1}]},
+        {"survivors": ["a"]},
+        {"survivors": 3},
+        {"more": 1},
+    ],
+)
+def test_a_result_that_no_run_keeps_is_refused(tmp_path: Path, odd: dict[str, object]) -> None:
+    """A count is a whole number from 0, and a text is one that can be written: a score is made of nothing else."""
+    file = tmp_path / "generated.json"
+    save_results(file, [RESULT], {})
+    kept = json.loads(file.read_text(encoding="utf-8"))
+    kept["modules"][0] |= odd
+    file.write_text(json.dumps(kept), encoding="utf-8")
+    with pytest.raises(InputError, match=r"generated\.json holds no results"):
+        load_results(file)
+
+
+def test_results_that_cannot_be_kept_are_told_in_one_line(tmp_path: Path) -> None:
+    """A folder where the file is written first, too, is told, and what was kept stays."""
+    file = tmp_path / "generated.json"
+    save_results(file, [RESULT], {})
+    (tmp_path / "generated.partial").mkdir()
+    with pytest.raises(InputError, match=r"cannot keep the results in .*generated\.json: generated\.partial") as raised:
+        save_results(file, [], {})
+    assert "\n" not in str(raised.value)
+    assert load_results(file) == {"toy/sums": RESULT}
 
 
 @pytest.mark.parametrize(
@@ -125,6 +180,18 @@ def test_the_configuration_names_what_is_there() -> None:
         ("[toy]\ntests = ['props']\n[toy.first]\nnone = ['props']", "there is no module toy/none"),
         ("[none]\ntests = ['props']", "there is no package none"),
         ("[toy]", "toy needs tests"),
+        ("toy = 1", "toy needs tests"),
+        ("[toy]\ntests = [1]", "toy needs tests = "),
+        ("[toy]\ntests = 'props'", "toy needs tests = "),
+        ("[toy]\ntests = []", "toy needs tests = "),
+        ("[toy]\ntests = ['props']\nfirst = 3", "toy needs tests = .* no more"),
+        ("[toy]\ntests = ['props']\nlast = []", "toy needs tests = .* no more"),
+        ("[toy]\ntests = ['props']\n[toy.first]\nsums = 'props'", "toy needs sums = "),
+        ("[toy]\ntests = ['props']\n[toy.first]\nsums = [1]", "toy needs sums = "),
+        ("[toy]\ntests = ['props']\n[toy.first]\nsums = []", "toy needs sums = "),
+        ("[toy]\ntests = ['..']", r"there is no \.\."),
+        ('[toy]\ntests = ["props\\u0000"]', "there is no props"),
+        ('[""]\ntests = ["props"]', "there is no package"),
         ("nonsense", "is no TOML"),
         (None, "run it in a checkout"),
     ],
@@ -135,8 +202,9 @@ def test_a_mistake_in_the_configuration_is_told_in_one_line(tmp_path: Path, text
         (tmp_path / folder).mkdir(parents=True)
     if text is not None:
         (tmp_path / "mutation" / "generated.toml").write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=told) as raised:
         pieces(tmp_path)
+    assert "\n" not in str(raised.value)
 
 
 SUMS = """def add(a, b):
@@ -190,66 +258,209 @@ def tree(tmp_path: Path) -> Path:
     return root
 
 
-def test_a_tree_from_end_to_end(tree: Path) -> None:
-    """Untested mutants survive and are kept; a better test kills them later, and what was killed is not run again."""
+def run(tree: Path, names: list[str]) -> tuple[Generated, list[ModuleResult], list[ModuleResult]]:
+    """What is kept after a run, what it told as each piece ended, and the results that it found stale."""
     pytest.importorskip("mutmut")
     told: list[ModuleResult] = []
-    run_generated(tree, [], told.append)
-    first, second = told
+    stale: list[ModuleResult] = []
+    return run_generated(tree, names, told.append, stale.append), told, stale
+
+
+def kept_by(tree: Path, *survivors: Survivor) -> ModuleResult:
+    """A result that is of the present text and tests of `toy/sums`."""
+    return replace(RESULT, source=TOY.source(tree), tests=TOY.rests_on(tree), survivors=survivors)
+
+
+def test_a_tree_from_end_to_end(tree: Path) -> None:
+    """Untested mutants survive and are kept; other tests make the result stale; one that is fresh is not run again."""
+    _, (first, second), stale = run(tree, [])
+    assert stale == []
     assert "dirty" not in first.commit + second.commit, "the results themselves are no change of the tree"
     assert first.killed >= 1
     assert {each.name.split(".")[-1].split("__mutmut")[0] for each in first.survivors} == {"x_is_small"}
     assert all(each.diff.startswith("--- overflow/toy/sums.py") for each in first.survivors)
     assert first.source == digest(SUMS.encode())
     assert not (tree / "mutants").exists()
-    assert told[-1].survivors == first.survivors
+    assert second.survivors == first.survivors
 
     (tree / "props" / "toy" / "test_sums.py").write_text(BETTER, encoding="utf-8")
-    told.clear()
-    kept = run_generated(tree, ["toy/sums"], told.append).results["toy/sums"]
-    assert len(told) == 1
+    found, told, stale = run(tree, ["toy/sums"])
+    kept = found.results["toy/sums"]
+    assert (told, stale, found.stale) == ([kept], [second], [])
     assert kept.survivors == ()
     assert kept.killed == first.killed + len(first.survivors)
     assert "dirty" in kept.commit
 
-    told.clear()
-    assert run_generated(tree, ["toy"], told.append).results["toy/sums"] == kept
-    assert told == []
+    found, told, stale = run(tree, ["toy"])
+    assert (found.results["toy/sums"], told, stale) == (kept, [], [])
     with pytest.raises(InputError, match="no module or package 'other'; there are toy/sums"):
-        run_generated(tree, ["other"], told.append)
+        run(tree, ["other"])
 
 
 def test_the_scores_follow_a_review(tree: Path) -> None:
     """When every survivor is explained nothing is run, and the file says the score that the review gives."""
-    pytest.importorskip("mutmut")
     file = tree / "mutation" / "generated.json"
-    save_results(file, [replace(RESULT, source=digest(SUMS.encode()), survivors=(SURVIVOR,))], {})
+    save_results(file, [kept_by(tree, SURVIVOR)], {})
     assert json.loads(file.read_text(encoding="utf-8"))["packages"][0]["score"] == 0.875
     entry = f'[[equivalent]]\nkey = "{SURVIVOR.key}"\nmodule = "toy/sums"\nreason = "b is always 0"\n'
     (tree / "mutation" / "equivalents.toml").write_text(entry, encoding="utf-8")
-    told: list[ModuleResult] = []
-    run_generated(tree, [], told.append)
-    assert told == []
+    assert run(tree, [])[1] == []
     assert json.loads(file.read_text(encoding="utf-8"))["packages"][0]["score"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("file", "counts"),
+    [
+        ("overflow/toy/sums.py", True),
+        ("props/toy/test_sums.py", True),
+        ("props/toy/test_new.py", True),
+        ("props/toy/helper.py", True),
+        ("props/conftest.py", True),
+        ("props/helper.py", True),
+        ("mutation/under_mutation.py", True),
+        ("mutation/test_contract_in_short.py", True),
+        ("props/test_pages.py", False),
+        ("props/other/test_other.py", False),
+        ("props/other/conftest.py", False),
+        ("mutation/equivalents.toml", False),
+        ("README.md", False),
+    ],
+)
+def test_a_result_is_of_the_text_and_of_the_tests_that_it_met(tree: Path, file: str, counts: bool) -> None:
+    """A change of either makes it stale, also where a test is new; one of another package's tests does not."""
+    kept = kept_by(tree)
+    assert TOY.is_fresh(kept, tree)
+    (tree / file).parent.mkdir(exist_ok=True)
+    with (tree / file).open("a", encoding="utf-8") as changed:
+        changed.write("# more\n")
+    assert TOY.is_fresh(kept, tree) is not counts
+
+
+def test_a_test_that_is_gone_makes_a_result_stale(tree: Path) -> None:
+    """What it killed may survive now."""
+    kept = kept_by(tree)
+    (tree / "props" / "toy" / "test_sums.py").unlink()
+    assert not TOY.is_fresh(kept, tree)
+
+
+@pytest.mark.parametrize("tool", ["mutmut", "pytest", "hypothesis"])
+def test_a_result_is_of_the_tools_that_made_it(tree: Path, monkeypatch: pytest.MonkeyPatch, tool: str) -> None:
+    """Another version of one of them thinks of other mutants, or draws other examples."""
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: f"{name} 1")
+    kept = kept_by(tree)
+    assert TOY.is_fresh(kept, tree)
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: f"{name} {1 + (name == tool)}")
+    assert not TOY.is_fresh(kept, tree)
+
+
+def test_a_result_that_does_not_say_its_tests_is_stale(tree: Path) -> None:
+    """It is read, and shown, and run again."""
+    file = tree / "mutation" / "generated.json"
+    save_results(file, [kept_by(tree)], {})
+    file.write_text(file.read_text(encoding="utf-8").replace('"tests"', '"source"'), encoding="utf-8")
+    assert not TOY.is_fresh(load_results(file)["toy/sums"], tree)
+
+
+def test_what_stays_stale_is_said(tree: Path) -> None:
+    """A result that was not asked for is kept as it is, and told apart."""
+    (tree / "overflow" / "toy" / "more.py").write_text("LIMIT = 3\n", encoding="utf-8")
+    more = replace(TOY, module="toy/more")
+    fresh = replace(kept_by(tree), module="toy/more", source=more.source(tree))
+    stale = replace(RESULT, survivors=())
+    save_results(tree / "mutation" / "generated.json", [fresh, stale], {})
+    found, told, again = run(tree, ["toy/more"])
+    assert (found.stale, told, again) == ([stale], [], [])
 
 
 def test_what_is_reviewed_must_be_of_a_module_there_is(tree: Path) -> None:
     """A reason for a module that was renamed would explain nothing, and never be missed."""
     text = '[[equivalent]]\nkey = "0123456789abcdef"\nmodule = "toy/gone"\nreason = "r"\n'
     (tree / "mutation" / "equivalents.toml").write_text(text, encoding="utf-8")
-    pytest.importorskip("mutmut")
     with pytest.raises(InputError, match="there is no module toy/gone"):
-        run_generated(tree, [], lambda _: None)
+        run(tree, [])
 
 
 def test_a_test_that_fails_unchanged_kills_nothing(tree: Path) -> None:
     """One that fails in the copy, whatever is mutated, says nothing of a mutant: the run stops, and says which."""
-    pytest.importorskip("mutmut")
     (tree / "props" / "toy" / "test_elsewhere.py").write_text("def test_elsewhere():\n    open('README.md')\n")
     first = "[toy]\ntests = ['props/toy']\n[toy.first]\nsums = ['props/toy/test_sums.py']\n"
     (tree / "mutation" / "generated.toml").write_text(first, encoding="utf-8")
     with pytest.raises(UnavailableError, match=r"before anything is changed: .*test_elsewhere"):
-        run_generated(tree, [], lambda _: None)
+        run(tree, [])
+
+
+def test_two_runs_do_not_keep_results_side_by_side(tree: Path) -> None:
+    """The second is told so in a line, and begins nothing."""
+    lock = os.open(tree / "mutation", os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(InputError, match=r"another run keeps its results in .*mutation; wait until it ends"):
+            run(tree, [])
+    finally:
+        os.close(lock)
+    save_results(tree / "mutation" / "generated.json", [kept_by(tree)], {})
+    assert run(tree, [])[1] == [], "the lock ends with its owner"
+
+
+def test_a_checkout_that_lacks_a_folder_is_told_in_one_line(tree: Path) -> None:
+    """What the tests need is copied whole, or nothing is run."""
+    shutil.rmtree(tree / "bench")
+    with pytest.raises(InputError, match=r"cannot copy the checkout .*bench") as raised:
+        run(tree, [])
+    assert "\n" not in str(raised.value)
+
+
+def test_a_tree_without_a_commit_is_told_in_one_line(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A result says which commit it is of; what cannot say it makes none: no checkout, or no git."""
+    shutil.rmtree(tree / ".git")
+    with pytest.raises(InputError, match=r"is no git checkout with a commit.*: fatal: not a git repository") as raised:
+        run(tree, [])
+    assert "\n" not in str(raised.value)
+    monkeypatch.setenv("PATH", str(tree))
+    with pytest.raises(UnavailableError, match="git does not start"):
+        run(tree, [])
+
+
+MUTANT = "overflow.toy.sums.x_is_small__mutmut_1"
+#: A contract that does something else under a mutant.
+UNDER_A_MUTANT = """import os
+
+if "__mutmut_" in os.environ.get("MUTANT_UNDER_TEST", ""):
+    raise {}
+
+def test_nothing():
+    pass
+"""
+
+
+@pytest.mark.parametrize(("error", "kills"), [("ValueError", True), ("KeyboardInterrupt", False)])
+def test_an_interruption_kills_no_mutant(tree: Path, error: str, kills: bool) -> None:
+    """A test that cannot be collected any more has noticed it; whoever interrupts the tests has not."""
+    pytest.importorskip("mutmut")
+    contract = tree / "mutation" / "test_contract_in_short.py"
+    contract.write_text(UNDER_A_MUTANT.format(error), encoding="utf-8")
+    save_results(tree / "mutation" / "generated.json", [kept_by(tree, Survivor(MUTANT, DIFF))], {})
+    assert len(run(tree, [])[0].results["toy/sums"].survivors) == (not kills)
+
+
+def test_what_hangs_outside_of_every_test_is_ended(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mutant that hangs while pytest starts has timed out; tests that hang unchanged are told in a line."""
+    pytest.importorskip("mutmut")
+    hanging = 'import os\nwhile os.environ.get("MUTANT_UNDER_TEST", "").{}:\n    pass\n'
+    package = tree / "overflow" / "__init__.py"
+    package.write_text(hanging.format('count("__mutmut_")'), encoding="utf-8")
+    monkeypatch.setattr(workspaces, "_SLOWER", 1)
+    monkeypatch.setattr(workspaces, "_GRACE", 1.0)
+    with fresh_workspace(tree, TOY) as workspace:
+        assert workspace.mutmut([MUTANT]).keys() == {MUTANT}
+        assert workspace.everything(MUTANT) in TIMED_OUT - KILLED - SKIPPED
+    package.write_text("while True:\n    pass\n", encoding="utf-8")
+    monkeypatch.setattr(workspaces, "_MODULE", 1.0)
+    with (
+        fresh_workspace(tree, TOY) as workspace,
+        pytest.raises(UnavailableError, match="cannot be run under mutmut: no end within 1 s"),
+    ):
+        workspace.mutmut([])
 
 
 WAITING = """import os, time
@@ -262,21 +473,22 @@ def test_waits():
 """
 
 
-def test_a_run_that_is_terminated_leaves_no_process_behind(tree: Path, tmp_path: Path) -> None:
-    """SIGTERM ends it as Ctrl-C does, and first mutmut and the tests that it runs."""
+@pytest.mark.parametrize(("end", "code"), [(signal.SIGTERM, 130), (signal.SIGKILL, -signal.SIGKILL)])
+def test_a_run_that_is_ended_leaves_no_process_behind(tree: Path, tmp_path: Path, end: int, code: int) -> None:
+    """SIGTERM ends it as Ctrl-C does, and first mutmut and the tests that it runs; these follow one that is killed."""
     pytest.importorskip("mutmut")
     (tree / "props" / "toy" / "test_sums.py").write_text(WAITING, encoding="utf-8")
     told = tmp_path / "told"
     os.mkfifo(told)
     command = [sys.executable, "-P", "-m", "overflow", "mutate", "--generated"]
-    environment = {**os.environ, "TOLD": str(told)}
+    environment = {**os.environ, "TOLD": str(told), "TMPDIR": str(tmp_path)}
     run = subprocess.Popen(command, cwd=tree, env=environment, stderr=subprocess.PIPE, text=True)
     with run, told.open("rb", buffering=0) as pipe:
         assert pipe.read(7) == b"waiting"
-        run.terminate()
+        run.send_signal(end)
         _, err = run.communicate(timeout=60)
         # The test holds the other end as long as it lives.
         ready, _, _ = select.select([pipe], [], [], 60)
         assert ready
         assert pipe.read(1) == b""
-    assert run.returncode == 130, err
+    assert run.returncode == code, err
