@@ -44,19 +44,20 @@ class BatchCounter:
     def counts(self, runs: Sequence[str]) -> list[int]:
         """Tokens of each run; every run has 1 to MAX_RUN characters."""
         lengths = np.array([len(run) for run in runs])
-        order = np.argsort(lengths, kind="stable")
+        order = np.argsort(lengths)
         ordered = lengths[order]
         points = code_points("".join(runs))
         starts = (np.cumsum(lengths) - lengths)[order]
         # Shortest first, so that the runs of at least n characters are the rows from first[n] on.
         first = np.searchsorted(ordered, np.arange(ordered[-1] + 1)).tolist()
-        best, tokens = [np.zeros(len(runs))], [np.zeros(len(runs), np.intp)]
+        best, tokens = [np.zeros(len(runs))], [np.zeros(len(runs))]
         keys: list[NDArray[np.uint64]] = []
+        found = np.zeros(len(runs))
         for end in range(1, len(first)):
             rows = len(runs) - first[end]
             column = points[starts[first[end] :] + end - 1]
             keys = [_extended(key[-rows:], column) for key in [*keys, np.zeros(rows, np.uint64)]]
-            top, count = np.full(rows, -np.inf), np.zeros(rows, np.intp)
+            top, count = np.full(rows, -np.inf), np.zeros(rows)
             for start, key in enumerate(keys):
                 here, after = best[start][-rows:], tokens[start][-rows:] + 1
                 scores = self._score(key)
@@ -66,10 +67,8 @@ class BatchCounter:
                 top, count = np.where(better, total, top), np.where(better, after, count)
             best.append(top)
             tokens.append(count)
-        found = np.empty(len(runs), np.intp)
-        for end in range(1, len(first)):
-            until = first[end + 1] if end + 1 < len(first) else len(runs)
-            found[order[first[end] : until]] = tokens[end][: until - first[end]]
+            # Those of longer runs are only of their beginnings, and give way to the next.
+            found[order[first[end] :]] = count
         return [int(count) for count in found.tolist()]
 
     def _score(self, keys: NDArray[np.uint64]) -> NDArray[np.float64]:

@@ -4,11 +4,14 @@ Scores are whole numbers, so that sums are exact and a tie is a tie.
 """
 
 import random
+from collections.abc import Sequence
 from functools import cache
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from overflow.tokens import unigram as unigram_module
 from overflow.tokens.charmap import code_points
 from overflow.tokens.unigram import Unigram
 from overflow.tokens.unigram_batch import MAX_RUN, BatchCounter
@@ -17,6 +20,41 @@ UNKNOWN = -30.0
 PIECES = st.text("ab日\U0001f600", min_size=1, max_size=4)
 VOCABULARIES = st.dictionaries(PIECES, st.integers(-20, -1).map(float), min_size=1, max_size=25)
 TEXTS = st.text("ab日\U0001f600z", max_size=24)
+
+
+class Counting(dict[str, float]):
+    """Scores that count how often they are looked up."""
+
+    asked = 0
+
+    def get(self, piece: str, default: float | None = None) -> float | None:  # type: ignore[override]
+        self.asked += 1
+        return super().get(piece, default)
+
+
+class Batch(BatchCounter):
+    """Notes which runs are counted together, and gives `lost` counts too few."""
+
+    def __init__(self, lost: int = 0) -> None:
+        super().__init__({"a": -1.0}, UNKNOWN)
+        self.asked: list[set[str]] = []
+        self._lost = lost
+
+    def counts(self, runs: Sequence[str]) -> list[int]:
+        self.asked.append(set(runs))
+        return super().counts(runs)[self._lost :]
+
+
+class Looking(Unigram):
+    """Notes which runs are divided one by one."""
+
+    def __init__(self, scores: dict[str, float], unknown_score: float) -> None:
+        super().__init__(scores, unknown_score)
+        self.looked: list[str] = []
+
+    def token_ends(self, run: str) -> list[int]:
+        self.looked.append(run)
+        return super().token_ends(run)
 
 
 def best_sum(scores: dict[str, float], text: str) -> float:
@@ -86,21 +124,83 @@ def test_a_beginning_of_a_long_run_has_the_tokens_it_has_alone(
 
 
 def test_a_long_run_is_looked_up_once_for_all_its_beginnings() -> None:
-    """One letter without end: the rest after each node is a beginning of the rest before it."""
+    """One letter without end: the rest after each node is a beginning of the rest before it.
 
-    class Counting(dict[str, float]):
-        asked = 0
-
-        def get(self, piece: str, default: float | None = None) -> float | None:  # type: ignore[override]
-            Counting.asked += 1
-            return super().get(piece, default)
-
-    unigram = Unigram(Counting({"a": -2.0, "aa": -3.0, "aaa": -4.0}), UNKNOWN)
+    A run that the table of counts holds, of up to 64 characters, does not take its place.
+    """
+    scores = Counting({"a": -2.0, "aa": -3.0, "aaa": -4.0})
+    unigram = Unigram(scores, UNKNOWN)
     unigram.token_ends("a" * 3000)
-    asked = Counting.asked
+    unigram.token_ends("b" * 64)
+    asked = scores.asked
     assert asked >= 3000
     assert len(unigram.token_ends("a" * 2000)) == 667, "666 threes, and a two in any place"
-    assert Counting.asked == asked
+    assert scores.asked == asked
+
+
+def test_a_place_is_looked_up_once_for_each_length_that_a_piece_can_have_there() -> None:
+    """That of the longest piece that begins with the same two characters at most, and no place behind the end."""
+    scores = Counting({"a": -2.0, "aa": -3.0, "aaa": -4.0})
+    Unigram(scores, UNKNOWN).token_ends("a" * 100)
+    assert scores.asked == 98 * 3 + 2 + 1
+    scores.asked = 0
+    Unigram(scores, UNKNOWN).token_ends("b" * 100)
+    assert scores.asked == 100
+
+
+def test_many_new_runs_are_counted_together() -> None:
+    """From 300 on, those of up to 24 characters, and none a second time; fewer are sooner counted one by one."""
+    unigram, batch = Unigram({"a": -1.0}, UNKNOWN), Batch()
+    unigram._batch = batch
+    few = [f"{number:03d}" for number in range(298)] + ["x" * 24]
+    unigram.learn([*few, "x" * 25])
+    assert batch.asked == []
+    unigram.learn([*few, *few, "one more", "x" * 25])
+    assert batch.asked == [{*few, "one more"}]
+    others = {f"{number:04d}" for number in range(300)}
+    unigram.learn([*few, *others])
+    assert batch.asked[1:] == [others]
+
+
+def test_a_run_without_a_count_is_not_passed_over() -> None:
+    """Too few counts are of nobody knows which runs."""
+    unigram = Unigram({"a": -1.0}, UNKNOWN)
+    unigram._batch = Batch(lost=1)
+    with pytest.raises(ValueError, match="shorter"):
+        unigram.learn(f"{number:03d}" for number in range(300))
+
+
+def test_a_full_table_of_counts_is_emptied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Never before it is full, and then at once: what comes together and what comes one by one."""
+    monkeypatch.setattr(unigram_module, "_CACHED_RUNS", 600)
+    unigram, batch = Unigram({"a": -1.0}, UNKNOWN), Batch()
+    unigram._batch = batch
+    first, second, third = ([f"{name}{number:03d}" for number in range(300)] for name in "abc")
+    for runs in (first, second, first, third, first):
+        unigram.learn(runs)
+    assert batch.asked == [set(first), set(second), set(third), set(first)]
+
+    monkeypatch.setattr(unigram_module, "_CACHED_RUNS", 2)
+    looking = Looking({"a": -1.0}, UNKNOWN)
+    looking.counts(["a", "b", "a", "c", "a"])
+    assert looking.looked == ["a", "b", "c", "a"]
+
+
+def test_a_count_is_kept_of_a_run_that_may_come_again() -> None:
+    """Of up to 64 characters; longer ones seldom do."""
+    looking = Looking({"a": -1.0}, UNKNOWN)
+    looking.counts(["a" * 64, "a" * 65] * 2)
+    assert [len(run) for run in looking.looked] == [64, 65, 65]
+
+
+def test_few_runs_are_joined_that_could_be_apart() -> None:
+    """As many as chance has it where each pair of neighbours of the pieces takes one of 2**22 places."""
+    drawn = random.Random(0)
+    letters = [chr(point) for point in range(0x4E00, 0x9FFF)]
+    pairs = {"".join(drawn.choices(letters, k=2)): -1.0 for _ in range(20_000)}
+    text = "".join(drawn.choices(letters, k=200_000))
+    joined = len(text) - len(Unigram(pairs, UNKNOWN).runs(code_points(text)))
+    assert joined / len(text) < 1.4 * len(pairs) / 2**22
 
 
 def test_of_equal_sums_the_longer_last_piece_wins() -> None:
