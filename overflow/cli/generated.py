@@ -52,9 +52,11 @@ def _ended(result: ModuleResult) -> None:
 
 
 def _again(earlier: ModuleResult) -> None:
-    click.echo(
-        f"{earlier.module}: runs again, for its text, its tests or their tools changed since {earlier.date}", err=True
-    )
+    click.echo(f"{_stale(earlier)}, and runs again", err=True)
+
+
+def _stale(result: ModuleResult) -> str:
+    return f"{result.module}: stale, its text, its tests or their tools are not those of {result.date}"
 
 
 def _table(by_package: Sequence[Score]) -> Table:
