@@ -91,7 +91,7 @@ def mutate(
         return generated_mutants(names, json_path)
     laws = {law.id: law.name for law in all_laws()}
     catalogue = _catalogue(subject, mutants, list(laws))
-    chosen = breakings(catalogue)
+    chosen = breakings(subject, catalogue)
     if "list" in names:
         _list(chosen)
         return 0
@@ -138,7 +138,12 @@ def _catalogue(subject: str, mutants: str | None, laws: Sequence[str]) -> Catalo
     """The mutants of the subject's sources; the reference's own lie in a checkout, another's are where it says."""
     if mutants is not None:
         return load(Path(mutants), laws)
-    return load(_CATALOGUE, laws) if subject == "reference" and _CATALOGUE.is_file() else None
+    if subject != "reference":
+        return None
+    if not _CATALOGUE.is_file():
+        click.echo(f"no {_CATALOGUE} here, as in a checkout: the reference is asked with saboteurs alone", err=True)
+        return None
+    return load(_CATALOGUE, laws)
 
 
 def _interpreter(subject: str) -> str:

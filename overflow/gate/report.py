@@ -44,7 +44,7 @@ def as_json(red: Sequence[LawResult], verdicts: Sequence[Verdict], left_out: Map
 
 
 def tables(laws: Sequence[str], verdicts: Sequence[Verdict]) -> Group:
-    """Each verdict, then the power of each law."""
+    """Each verdict, then the power of each law that caught something."""
     each = Table(title="mutants and saboteurs", title_justify="left")
     each.add_column("name", no_wrap=True)
     each.add_column("outcome", no_wrap=True)
@@ -61,7 +61,8 @@ def tables(laws: Sequence[str], verdicts: Sequence[Verdict]) -> Group:
     catches.add_column("caught", justify="right")
     catches.add_column("alone")
     for law in power(laws, verdicts):
-        catches.add_row(law.law, str(len(law.caught)), Text(shown(", ".join(law.alone))))
+        if law.caught:
+            catches.add_row(law.law, str(len(law.caught)), Text(shown(", ".join(law.alone))))
     return Group(each, catches)
 
 

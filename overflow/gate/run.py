@@ -55,17 +55,16 @@ class Breaking:
     exact: bool = True
 
 
-def breakings(catalogue: Catalogue | None) -> list[Breaking]:
+def breakings(subject: str, catalogue: Catalogue | None) -> list[Breaking]:
     """Every way there is to break a subject: the mutants of its sources, and the saboteurs.
 
     What a saboteur reddens on the reference is known to the last law; on another subject it depends on what that does.
     """
     mutants = catalogue.mutants if catalogue is not None else ()
-    is_reference = catalogue is not None and catalogue.package == "overflow"
     return [
         *(Breaking(each.name, "source", each.breaks, dict.fromkeys(each.red, each.titles), each) for each in mutants),
         *(
-            Breaking(each.name, "saboteur", each.breaks, each.titles, None, each.requires, is_reference)
+            Breaking(each.name, "saboteur", each.breaks, each.titles, None, each.requires, subject == "reference")
             for each in SABOTEURS.values()
         ),
     ]

@@ -226,6 +226,15 @@ def test_the_sources_are_those_of_the_subjects_own_environment(toy: Path, tmp_pa
     ]
 
 
+def test_the_reference_outside_a_checkout_says_where_its_mutants_are(tmp_path: Path) -> None:
+    """Only its saboteurs are installed, and nobody may take them for all that there is."""
+    code, out, err = mutate(tmp_path, "--mutant", "list")
+    assert code == 0
+    assert "leave-gap" in out
+    assert "admit-nodes-to-vector-search" not in out
+    assert "saboteurs alone" in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
