@@ -28,7 +28,7 @@ _UNTESTED = "could not find any test case for any mutant"
 
 #: Exit codes of mutmut's meta files, and of pytest with the plugin.
 KILLED, SKIPPED, TIMED_OUT = {1}, {34}, {36, 152, 24, -signal.SIGXCPU}
-
+#: The one of them that the plugin ends with, and what was ended here.
 _TIME_IS_UP = 36
 
 #: The plugin bounds each test under a mutant, and mutmut each mutant; these end what hangs outside of that. Seconds:

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,7 +32,7 @@ from overflow.gate.generated import (
 )
 from overflow.gate.mutating import Generated, run_generated
 from overflow.gate.pieces import Piece, pieces
-from overflow.gate.workspace import KILLED, SKIPPED, TIMED_OUT, fresh_workspace
+from overflow.gate.workspace import KILLED, SKIPPED, TIMED_OUT, Workspace, fresh_workspace
 
 ROOT = Path(__file__).parents[2]
 DIFF = """--- overflow/toy/sums.py
@@ -476,6 +477,22 @@ def test_tests_that_hang_unchanged_are_told_in_one_line(tree: Path, monkeypatch:
         pytest.raises(UnavailableError, match="cannot be run under mutmut: no end within 1 s"),
     ):
         workspace.mutmut([])
+
+
+def test_what_mutmut_says_by_half_is_told_in_one_line(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may end while it writes its results, or have nothing to show of a mutant."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(Workspace, "_call", lambda *_: (1, "why\nit ended"))
+    with fresh_workspace(tree, TOY) as workspace:
+        with pytest.raises(UnavailableError, match=r"what .*mutmut_1 changes: it ended"):
+            workspace.diff(FAILING)
+        (mutants,) = tmp_path.glob("overflow-generated-*/mutants")
+        (mutants / "overflow" / "toy").mkdir(parents=True)
+        (mutants / "overflow" / "toy" / "sums.py.meta").write_text('{"exit_code_by')
+        with pytest.raises(UnavailableError, match="while it wrote its results: it ended"):
+            workspace.mutmut([])
 
 
 WAITING = """import os, time
