@@ -121,10 +121,9 @@ class _Build:
         except HarnessError as error:
             self.result = error
 
-    def receive(self, answers: list[Embedding | TokenReport | HarnessError | None]) -> None:
-        assert self.ask is not None
+    def receive(self, answers: list[tuple[str, Embedding | TokenReport | HarnessError | None]]) -> None:
         reports: list[TokenReport | None] = []
-        for text, answer in zip(self.ask.texts, answers, strict=True):
+        for text, answer in answers:
             if isinstance(answer, HarnessError):
                 self.ask, self.result = None, answer
                 return
@@ -134,21 +133,21 @@ class _Build:
             reports.append(answer)
         self.advance(reports)
 
-    def spans(self) -> Iterator[str]:
+    def spans(self) -> Iterator[tuple[Span, str]]:
         if isinstance(self.result, tuple):
             text = self.job.text.value
-            yield from (text[span.start : span.end] for span in self.result)
+            yield from ((span, text[span.start : span.end]) for span in self.result)
 
     def outcome(self, model: str) -> Outcome:
         assert self.result is not None
         if isinstance(self.result, HarnessError):
             return self.result
-        vectors = [self.embedded[span] for span in self.spans()]
-        if vectors and not usable(vectors, None):
+        vectors = [(span, self.embedded[text]) for span, text in self.spans()]
+        if vectors and not usable([vector for _, vector in vectors], None):
             return UnavailableError("the embedder's vectors changed their dimensions while the record was divided")
         rows = tuple(
             NodeRow(index, span.start, span.end, span.token_count, span.window, vector, model)
-            for index, (span, vector) in enumerate(zip(self.result, vectors, strict=True))
+            for index, (span, vector) in enumerate(vectors)
         )
         return Prepared(self.job.ref, self.job.text, model, rows)
 
@@ -156,23 +155,22 @@ class _Build:
 def _run(model: Model, builds: Sequence[_Build]) -> None:
     for build in builds:
         build.start(model.prefix_safe)
-    while running := [build for build in builds if build.ask is not None]:
-        asks = [build.ask for build in running if build.ask is not None]
-        embedded = iter(model.embed_each([ask.span for ask in asks if ask.span is not None]))
-        measured = iter(model.measure_each([ask.probe for ask in asks if ask.probe is not None]))
-        for build, ask in zip(running, asks, strict=True):
-            answers: list[Embedding | TokenReport | HarnessError | None] = []
+    while running := [(build, build.ask) for build in builds if build.ask is not None]:
+        embedded = iter(model.embed_each([ask.span for _, ask in running if ask.span is not None]))
+        measured = iter(model.measure_each([ask.probe for _, ask in running if ask.probe is not None]))
+        for build, ask in running:
+            answers: list[tuple[str, Embedding | TokenReport | HarnessError | None]] = []
             if ask.span is not None:
-                answers.append(next(embedded))
+                answers.append((ask.span, next(embedded)))
             if ask.probe is not None:
-                answers.append(next(measured))
+                answers.append((ask.probe, next(measured)))
             build.receive(answers)
     _embed_rests(model, builds)
 
 
 def _embed_rests(model: Model, builds: Sequence[_Build]) -> None:
     """The last node of a record is a rest that fits: it was measured as a probe, and is not embedded yet."""
-    missing = [(build, span) for build in builds for span in build.spans() if span not in build.embedded]
+    missing = [(build, span) for build in builds for _, span in build.spans() if span not in build.embedded]
     for (build, span), answer in zip(missing, model.embed_each([span for _, span in missing]), strict=True):
         if isinstance(answer, HarnessError):
             build.result = answer

@@ -145,7 +145,7 @@ def _report(count: object, window: object, end: object) -> TokenReport | None:
 
 def _made(attempts: object) -> int:
     """The attempts so far. What is no count is 0: to give a record up takes evidence, and a claim writes a count."""
-    return min(attempts, MAX_ATTEMPTS) if isinstance(attempts, int) and attempts >= 0 else 0
+    return max(0, min(attempts, MAX_ATTEMPTS)) if isinstance(attempts, int) else 0
 
 
 def _is_count(value: object) -> bool:

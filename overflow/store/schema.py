@@ -77,7 +77,7 @@ def ensure(database: Database) -> None:
             database.write(f'DROP {stored[name].type} "{name}"')
         for statement in _statements():
             database.write(statement)
-        if version < VERSION or not stored.keys() >= {*_INDEXES}:
+        if version < VERSION or {*_INDEXES} - stored.keys():
             _fill_indexes(database)
         if version != VERSION:
             database.write(f"PRAGMA user_version = {VERSION}")

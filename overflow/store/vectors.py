@@ -17,7 +17,7 @@ def pack(vector: Vectors) -> bytes:
 
 def unpack(stored: Sequence[bytes]) -> Vectors:
     """Stored vectors of one length as rows, shape (vectors, dimensions)."""
-    return np.frombuffer(b"".join(stored), dtype="<f4").reshape(len(stored), -1).astype(np.float32)
+    return np.frombuffer(b"".join(stored), dtype="<f4").reshape(len(stored), len(stored[0]) // 4).astype(np.float32)
 
 
 def usable(stored: Sequence[object], dimensions: int | None) -> bool:

@@ -37,6 +37,34 @@ def test_a_connection_waits_for_the_write_lock_of_another(bench: Bench) -> None:
         assert database.row("PRAGMA busy_timeout") == WAITS
 
 
+def test_nothing_is_begun_but_by_name(bench: Bench) -> None:
+    """A statement outside of a transaction is kept at once, and keeps no other connection from writing."""
+    path = bench.path("a.db")
+    with closing(Database(path)) as database, closing(Database(path)) as other:
+        database.write("CREATE TABLE numbers (number)")
+        database.write("INSERT INTO numbers VALUES (1)")
+        assert other.rows("SELECT number FROM numbers") == [(1,)]
+        with other.transaction_now():
+            other.write("INSERT INTO numbers VALUES (2)")
+        assert database.rows("SELECT number FROM numbers ORDER BY number") == [(1,), (2,)]
+
+
+def test_a_look_says_that_its_name_is_a_uri(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some builds of SQLite take it for one unasked, and others for the name of a new file."""
+    bench.open().close()
+    asked: list[object] = []
+
+    class Asking(sqlite3.Connection):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            asked.append(options.get("uri"))
+            super().__init__(*arguments, **options)
+
+    monkeypatch.setattr(sqlite3, "Connection", Asking)
+    with untouched(bench.path("a.db")) as reader:
+        assert reader is not None
+    assert asked == [True]
+
+
 #: What one connection can be asked for, each on a table that is not there.
 CALLS: dict[str, Callable[[Database], object]] = {
     "rows": lambda database: database.rows("SELECT * FROM absent"),

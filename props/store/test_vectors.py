@@ -19,6 +19,7 @@ NO_NUMBER = [math.nan, math.inf, -math.inf]
 
 
 @given(rows=matrices)
+@example(rows=[[0.5, 0.25]])
 def test_a_vector_is_stored_as_little_endian_float32(rows: list[list[float]]) -> None:
     """Section 1 (`embedding`), whatever type the embedder's numbers have; and comes back as it was."""
     stored = [pack(np.array(row, np.float64)) for row in rows]
