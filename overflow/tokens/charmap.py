@@ -29,7 +29,7 @@ class CharMap:
         points = sys.maxunicode + 1
         # One flat table of outputs: first every character as itself, then the replacements.
         self._lengths = np.ones(points, np.uint8)
-        self._starts = np.arange(points, dtype=np.uint32)
+        self._starts = np.arange(points)
         extra, at = list[str](), points
         for character, replacement in replacements.items():
             self._lengths[ord(character)] = len(replacement)

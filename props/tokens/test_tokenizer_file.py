@@ -6,11 +6,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
+from tokenizers import Regex, Tokenizer, models, pre_tokenizers, processors, trainers
 
 from overflow.errors import InputError
 from overflow.tokens import tokenizer_file
@@ -104,6 +105,15 @@ def test_a_text_the_file_has_no_tokens_for_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"\[UNK\]") as caught:
         window.measure(["b"])
     assert str(caught.value).startswith(f"hf:{path}@8 cannot tokenize a text (")
+
+
+def test_a_text_without_an_encoding_is_not_passed_over(wordpiece_file: Path) -> None:
+    """Of a binding that gives too few nobody knows whose they are."""
+    window = TokenizerFileWindow(wordpiece_file)
+    whole = window._tokenizer
+    window._tokenizer = SimpleNamespace(encode_batch=lambda texts: whole.encode_batch(texts[1:]))  # type: ignore[assignment]
+    with pytest.raises(ValueError, match="shorter"):
+        window.measure(["one", "two"])
 
 
 NONE = "is not a tokenizer.json of Hugging Face tokenizers"
@@ -253,3 +263,44 @@ def test_a_file_at_which_the_binding_panics_is_refused(
     assert str(caught.value).startswith(f"{path} {NONE} (")
     assert "\n" not in str(caught.value)
     assert capfd.readouterr().err == ""
+
+
+def panicking_at(path: Path, characters: str) -> Path:
+    """A file at which the binding panics as soon as a text holds one of `characters`, a class of a regular expression.
+
+    The others are dropped first, and of nothing no chunk is made.
+    """
+    tokenizer = Tokenizer(models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")]))
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Split(Regex(f"[^{characters}]"), "removed"), pre_tokenizers.FixedLength(1)]
+    )
+    tokenizer.save(str(path))
+    content = json.loads(path.read_text())
+    content["pre_tokenizer"]["pretokenizers"][1]["length"] = 0
+    path.write_text(json.dumps(content))
+    return path
+
+
+@pytest.mark.parametrize(
+    "characters", ["A-Z", "a-z", " ", r"\n", ",.", "\u3040-\u30ff\u4e00-\u9fff", "\U0001f600-\U0001f64f"]
+)
+def test_a_file_that_panics_at_a_kind_of_character_is_refused(
+    tmp_path: Path, characters: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Capitals, small letters, spaces, line ends, marks, signs of Japanese, emoji: before any text is read."""
+    path = panicking_at(tmp_path / "tokenizer.json", characters)
+    with pytest.raises(InputError) as caught:
+        TokenizerFileWindow(path, 8)
+    assert str(caught.value).startswith(f"{path} {NONE} (")
+    assert capfd.readouterr().err == ""
+
+
+def test_a_file_that_panics_at_one_letter_is_known_when_a_text_holds_it(tmp_path: Path) -> None:
+    """Not every letter is tried out; of a text with it, one line is said."""
+    path = panicking_at(tmp_path / "tokenizer.json", "X")
+    window = TokenizerFileWindow(path, 8)
+    assert window.measure(["abc"]) == [TokenReport(0, 8, False, 3)]
+    with pytest.raises(InputError) as caught:
+        window.measure(["aXc"])
+    assert str(caught.value).startswith(f"hf:{path}@8 cannot tokenize a text (")
+    assert "\n" not in str(caught.value)

@@ -7,6 +7,7 @@ import random
 from collections.abc import Sequence
 from functools import cache
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -241,6 +242,12 @@ def test_pieces_whose_keys_lie_together_are_told_apart() -> None:
     drawn = random.Random(0)
     pieces = sorted({"".join(chr(drawn.randrange(0x4E00, 0x9FFF)) for _ in range(3)) for _ in range(20_000)})
     assert BatchCounter(dict.fromkeys(pieces, -1.0), UNKNOWN).counts(pieces) == [1] * len(pieces)
+
+
+def test_scores_come_in_columns_of_numbers() -> None:
+    """Not of objects, whose sums are made one by one: that is what a batch is to save."""
+    counter = BatchCounter({"a": -1.0}, UNKNOWN)
+    assert counter._score(np.array([0], np.uint64)).dtype == np.float64
 
 
 def test_a_character_of_the_lowest_numbers_is_one_too() -> None:

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -60,6 +61,16 @@ def test_a_window_below_one_and_a_lone_surrogate_are_refused() -> None:
     assert str(caught.value) == "a window of 0 tokens holds no text; give 1 or more"
     with pytest.raises(InputError, match="surrogate"):
         WordllamaWindow().measure(["\ud800"])
+
+
+def test_a_text_without_an_encoding_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a tokenizer that gives too few nobody knows whose they are."""
+    losing = SimpleNamespace(
+        encode_batch=lambda texts, **options: wordllama_tokenizer().encode_batch(texts[1:], **options)
+    )
+    monkeypatch.setattr("overflow.tokens.wordllama.wordllama_tokenizer", lambda: losing)
+    with pytest.raises(ValueError, match="shorter"):
+        WordllamaWindow().measure(["a", "b"])
 
 
 @pytest.mark.parametrize("content", [None, "{}"])
