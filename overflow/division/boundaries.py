@@ -34,12 +34,12 @@ def choose_cut(text: str, start: int, close: int) -> int:
 
 
 def _ends_blank_line(text: str, start: int, position: int) -> bool:
-    if not _outside_crlf(text, start, position):
+    if _inside_crlf(text, position):
         return False
     if text[position - 1] == _PARAGRAPH_SEPARATOR:
         return True
     before = position - 1
-    if before > start and not _outside_crlf(text, start, before):
+    if _inside_crlf(text, before):
         before -= 1
     # All white space but line breaks is horizontal here, \v and \f too: the design names the line breaks and no others.
     while before > start and text[before - 1].isspace() and text[before - 1] not in _LINE_BREAKS:
@@ -52,7 +52,11 @@ def _ends_sentence(text: str, _start: int, position: int) -> bool:
 
 
 def _outside_crlf(text: str, _start: int, position: int) -> bool:
-    return not text.startswith("\r\n", position - 1)
+    return not _inside_crlf(text, position)
+
+
+def _inside_crlf(text: str, position: int) -> bool:
+    return text.startswith("\r\n", position - 1)
 
 
 _CLASSES: tuple[tuple[re.Pattern[str], Callable[[str, int, int], bool]], ...] = (

@@ -18,6 +18,7 @@ from overflow.division.reading import Reading
 #: A stretch without any break says enough when it is longer than each limit that tokenizers set themselves on a word
 #: (WordPiece gives up at 100 code points) or a token.
 UNBROKEN = 1024
+_HALF = UNBROKEN // 2
 #: No token in use covers two repetitions of more code points than this.
 _PERIOD = 64
 #: How many periods more than the first each stretch has that is tried. A remainder that comes first moves the close of
@@ -66,9 +67,9 @@ class Repetitions:
         """Where the repetition ends in which, or a little before which, the window closes that opens at `start`."""
         current = self._current
         if not current.start <= close < current.end:
-            position = close + UNBROKEN // 2
-            stretch = self._text[position : position + UNBROKEN // 2]
-            period = _period(stretch) if len(stretch) == UNBROKEN // 2 else None
+            position = close + _HALF
+            stretch = self._text[position : position + _HALF]
+            period = _period(stretch) if len(stretch) == _HALF else None
             if period is None:
                 return None
             self._current = _Repetition(*_extent(self._text, position, period, start), period)
@@ -79,8 +80,8 @@ class Repetitions:
         current = self._current
         if current.whole or not current.covers(reading):
             return None
-        if reading.end < reading.close + UNBROKEN // 2:
-            return reading.close + UNBROKEN // 2
+        if reading.end < reading.close + _HALF:
+            return reading.close + _HALF
         if reading.start % current.period in current.settled:
             return reading.end
         if current.trial is None or current.trial.start != reading.start:
@@ -94,7 +95,7 @@ class Repetitions:
             return reading.end
         end = trial.first + _TRIED[trial.tried] * current.period
         trial.tried += 1
-        return end if end + UNBROKEN // 2 <= current.end else None
+        return end if end + _HALF <= current.end else None
 
     def known(self, start: int) -> Reading | None:
         """What measuring the rest from `start` would tell, where an earlier reading tells it already."""

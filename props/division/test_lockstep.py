@@ -44,6 +44,14 @@ def test_a_refused_round_of_two_ends_neither() -> None:
     assert lockstep.finished() == []
 
 
+def test_before_the_first_round_there_is_nothing_to_receive() -> None:
+    """Nothing was asked, so nothing ends."""
+    lockstep = Lockstep([TEXT], prefix_safe=True)
+    lockstep.receive([])
+    assert lockstep.finished() == []
+    assert len(lockstep.round()) == 1
+
+
 def test_a_density_is_used_whoever_waits() -> None:
     """What is expected of a text changes what its division costs, the same for a caller that awaits."""
     costs = [divide(TEXT, WINDOW, density=density).cost for density in (None, WRONG, RIGHT)]
