@@ -24,6 +24,8 @@ _LAW = "interleavings"
 _NUMBERS = st.integers(0, 9)
 #: A write runs up to so many statements, and the build of one record too.
 _STATEMENTS = 24
+#: Between two kills of one write, in statements.
+_STRIDE = 4
 
 
 @machine_law(
@@ -130,7 +132,9 @@ class Interleavings(RuleBasedStateMachine):
             self.subject.settle()
             self._queue_a_build(number)
             self._kill("settle", 1 + number % _STATEMENTS, number, number)
-            self._kill(WRITES[number % len(WRITES)], 1 + number // len(WRITES) % _STATEMENTS, number, number)
+            # An update has something to lose, and so it is in every example.
+            for write in ("update", WRITES[number % len(WRITES)]):
+                self._kill_on_the_way(write, number)
         else:
             self._reopen()
         self.written.check(self.subject)
@@ -162,16 +166,27 @@ class Interleavings(RuleBasedStateMachine):
         with self.world.meanwhile(hook):
             getattr(self.subject, build)()
 
-    def _kill(self, operation: str, statement: int, which: int, text: int) -> None:
+    def _kill_on_the_way(self, write: str, number: int) -> None:
+        """Every few statements of one write, from one of the first on, until it comes to its end."""
+        for statement in range(1 + number // len(WRITES) % _STRIDE, _STATEMENTS, _STRIDE):
+            if not self._kill(write, statement, number, number):
+                return
+            self.written.check(self.subject)
+
+    def _kill(self, operation: str, statement: int, which: int, text: int) -> bool:
+        """Whether it died of it: a shorter operation has come to its end."""
         take_over = self.written.before_death(operation, which, text)
         self.subject.kill_at(statement)
+        died = False
         try:
             self.written.operate(self.subject, operation, which, text)
         except SubjectDied:
             self.world.evidence["restarts"] += 1
+            died = True
         self.world.abandon(self.subject)
         self._open()
         take_over(self.subject)
+        return died
 
     def _reopen(self) -> None:
         self.world.evidence["restarts"] += 1

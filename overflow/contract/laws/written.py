@@ -80,13 +80,15 @@ class Written:
             if ref in self._texts:
                 self._lock(subject, ref, locked=False)
         elif operation.startswith("update"):
-            self._update(subject, ref, self._text(text), by_sql=operation == "update by SQL")
+            self._update(subject, ref, self._other_text(ref, text), by_sql=operation == "update by SQL")
         else:
             self._delete(subject, ref, by_sql=operation == "delete by SQL")
 
     def before_death(self, operation: str, which: int, text: int) -> Callable[[Subject], None]:
         """What to call with the subject opened again when `operate` was killed: it happened wholly or not at all."""
-        before, mark, chosen, new = dict(self._texts), self._world.mark(), self._chosen(which), self._text(text)
+        before, mark, chosen = dict(self._texts), self._world.mark(), self._chosen(which)
+        is_update = operation.startswith("update")
+        new = self._text(text) if chosen is None or not is_update else self._other_text(chosen, text)
         return lambda opened: self._take_over(opened, operation, before, chosen, new, mark)
 
     def check(self, subject: Subject) -> None:
@@ -118,8 +120,6 @@ class Written:
                 self._expect(bool(nodes), "a long record has no nodes in the end", "nodes", nodes, ref)
 
     def _update(self, subject: Subject, ref: Ref, new: str, *, by_sql: bool) -> None:
-        if self._texts[ref] == new:
-            return
         mark = self._world.mark()
         if self._world.can_write_sql() and (by_sql or not self._world.can_update(ref)):
             set_text(subject, ref, new, self._law)
@@ -172,6 +172,11 @@ class Written:
     def _chosen(self, which: int) -> Ref | None:
         refs = sorted(self._texts)
         return refs[which % len(refs)] if refs else None
+
+    def _other_text(self, ref: Ref, text: int) -> str:
+        """The first text from the `text`-th on that the record does not hold."""
+        texts = (self._text(text + step) for step in range(len(self._pool)))
+        return next((each for each in texts if each != self._texts[ref]), self._texts[ref] + "x")
 
     def _text(self, text: int) -> str:
         return self._pool[text % len(self._pool)]
