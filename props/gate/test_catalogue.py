@@ -40,6 +40,12 @@ def test_there_are_as_many_as_the_design_asks_for() -> None:
     assert sum(not mutant.red for mutant in MUTANTS) >= 3
 
 
+def test_each_says_by_which_violations_it_must_be_noticed() -> None:
+    """For its own reason: but where the title names whichever operation found the store locked."""
+    untitled = {mutant.name for mutant in MUTANTS if mutant.red and not mutant.titles}
+    assert untitled == {"build-under-the-lock", "repair-under-the-lock"}
+
+
 def test_every_path_to_a_ranking_has_its_mutant() -> None:
     """Invariant 1 must notice each, the seed's own first: nodes admitted to vector search."""
     by_name = {mutant.name: mutant for mutant in MUTANTS}
