@@ -14,8 +14,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import repeat
 from pathlib import Path
 
 import click
@@ -104,11 +106,17 @@ def main(gate: Path, titles: tuple[str, ...]) -> None:
     complain of each. GATE is what a whole run of it wrote with --json."""
     catalogue = load(CATALOGUE, [law.id for law in all_laws()])
     seen = {each["name"]: set(each["noticed"].values()) for each in json.loads(gate.read_bytes())["mutants"]}
+    every = breakings("reference", catalogue)
+    able = {
+        title: [each for each in every if title in seen.get(each.name, ())]
+        for title in sorted(titles or reached().union(*seen.values()))
+    }
     losses = []
-    for title in sorted(titles or reached().union(*seen.values())):
-        able = [each for each in breakings("reference", catalogue) if title in seen.get(each.name, ())]
-        losses.append(loss(title, catalogue, able))
-        click.echo(f"{title}: {losses[-1].missed_by or 'NOT MISSED'}", err=True)
+    # Processes, for each has an environment of its own.
+    with ProcessPoolExecutor() as pool:
+        for each in pool.map(loss, able, repeat(catalogue), able.values()):
+            losses.append(each)
+            click.echo(f"{each.title}: {each.missed_by or 'NOT MISSED'}", err=True)
     unmissed = [each for each in losses if each.missed_by is None]
     if not titles:
         partial = RESULTS.with_suffix(".partial")
