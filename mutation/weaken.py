@@ -105,8 +105,13 @@ def main(gate: Path, titles: tuple[str, ...]) -> None:
     """Take the assertions with TITLES (every one without any) out, one at a time; exit 1 when the gate does not
     complain of each. GATE is what a whole run of it wrote with --json."""
     catalogue = load(CATALOGUE, [law.id for law in all_laws()])
-    seen = {each["name"]: set(each["noticed"].values()) for each in json.loads(gate.read_bytes())["mutants"]}
     every = breakings("reference", catalogue)
+    ran = json.loads(gate.read_bytes())["mutants"]
+    if {each["name"] for each in ran if each["outcome"] == "as_expected"} != {each.name for each in every}:
+        raise click.BadParameter(
+            "is no whole run that ended as expected; run overflow mutate --json again", param_hint="GATE"
+        )
+    seen = {each["name"]: set(each["noticed"].values()) for each in ran}
     able = {
         title: [each for each in every if title in seen.get(each.name, ())]
         for title in sorted(titles or reached().union(*seen.values()))

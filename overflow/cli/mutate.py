@@ -25,6 +25,7 @@ from overflow.contract.signals import terminated_as_interrupted
 from overflow.errors import InputError
 from overflow.gate import report
 from overflow.gate.mutants import Catalogue, load
+from overflow.gate.mutating import KEPT
 from overflow.gate.run import Breaking, Gate, Ran, breakings
 from overflow.gate.verdict import LawResult, Verdict
 from overflow.shown import shown
@@ -87,7 +88,7 @@ def mutate(
     if generated:
         if subject != "reference" or mutants or workers or html or junit or seed:
             raise InputError("--generated takes --mutant and --json alone: it runs the tests of this checkout")
-        require_apart([json_path], [])
+        require_apart([json_path], [str(file) for file in KEPT])
         return generated_mutants(names, json_path)
     laws = {law.id: law.name for law in all_laws()}
     catalogue = _catalogue(subject, mutants, list(laws))
@@ -96,15 +97,20 @@ def mutate(
         _list(chosen)
         return 0
     chosen = _chosen(chosen, names)
-    require_apart([html, junit, json_path], [mutants])
+    outputs = [html, junit, json_path]
+    require_apart(outputs, [str(_CATALOGUE) if mutants is None else mutants])
     subject_factory(subject)  # What is no subject is told here, and not by the first process that meets it.
     started = time.monotonic()
     workers = workers or (os.cpu_count() or 1) + 1
     gate = Gate(subject, catalogue, python=_interpreter(subject), seed=seed, workers=workers)
+    _require_outside(outputs, gate.source)
     with terminated_as_interrupted(), gate, _Progress(len(chosen)) as progress:
         baseline = gate.baseline()
         red = [result for result in baseline.results if result.state in ("red", "broken")]
-        if all(result.state in ("idle", "skipped") for result in baseline.results):
+        if subject == "reference":
+            # It lacks nothing: a law that is not asked of it took its mutants with it.
+            red = [result for result in baseline.results if result.state != "green"]
+        elif all(result.state in ("idle", "skipped") for result in baseline.results):
             # Each says why it came to nothing: a suite that proves nothing is not green.
             red = [result for result in baseline.results if result.state == "idle"]
         left_out = {} if red else _left_out(chosen, baseline)
@@ -152,6 +158,13 @@ def _interpreter(subject: str) -> str:
     return shlex.split(command)[0] if kind == "cmd" else sys.executable
 
 
+def _require_outside(outputs: Sequence[str | None], source: Path | None) -> None:
+    """Raise InputError for an output among the sources that are mutated."""
+    for path in outputs:
+        if path not in (None, "-") and source is not None and Path(path).resolve().is_relative_to(source.resolve()):
+            raise InputError(f"cannot write {path}: it is among the sources of {source.stem}; give another")
+
+
 def _chosen(every: list[Breaking], names: Sequence[str]) -> list[Breaking]:
     known = {each.name for each in every}
     if unknown := [name for name in names if name not in known]:
@@ -160,10 +173,12 @@ def _chosen(every: list[Breaking], names: Sequence[str]) -> list[Breaking]:
 
 
 def _askable(chosen: list[Breaking], baseline: Ran, left_out: Mapping[str, str]) -> list[Breaking]:
-    """The breakings that are not left out, each with the laws that this subject can be asked for."""
+    """The breakings that are not left out; those that depend on the subject with the laws it can be asked for."""
     asked = frozenset(result.law for result in baseline.results if result.state != "skipped")
     kept = [
-        replace(each, expected={law: titles for law, titles in each.expected.items() if law in asked})
+        each
+        if each.exact
+        else replace(each, expected={law: titles for law, titles in each.expected.items() if law in asked})
         for each in chosen
         if each.name not in left_out
     ]
@@ -174,10 +189,13 @@ def _askable(chosen: list[Breaking], baseline: Ran, left_out: Mapping[str, str])
 
 
 def _left_out(chosen: list[Breaking], baseline: Ran) -> dict[str, str]:
-    """The breakings that this subject cannot be asked about, each with what it lacks, or why its laws were skipped."""
+    """The breakings that this subject cannot be asked about, each with what it lacks, or why its laws were skipped.
+
+    Whoever names a mutant knows the subject: the laws of one are what it says, and it is never left out.
+    """
     skipped = {result.law: result.reason or "" for result in baseline.results if result.state == "skipped"}
     left_out = {}
-    for each in chosen:
+    for each in (each for each in chosen if not each.exact):
         if lacking := sorted(each.requires - baseline.capabilities):
             left_out[each.name] = f"the subject lacks {', '.join(lacking)}"
         elif each.expected and each.expected.keys() <= skipped.keys():

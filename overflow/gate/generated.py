@@ -96,7 +96,7 @@ def load_equivalents(path: Path) -> dict[str, Equivalent]:
         entries = tomllib.loads(path.read_text(encoding="utf-8")).get("equivalent", [])
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{path} is no TOML: {error}") from error
     if not isinstance(entries, list):
         raise InputError(f"{path} holds no list of [[equivalent]]")

@@ -50,7 +50,7 @@ def load(path: Path, laws: Collection[str]) -> Catalogue:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{path} is no TOML: {error}") from error
     package, tables = data.pop("package", None), data.pop("mutant", None)
     if not isinstance(package, str) or not package.isidentifier():
@@ -70,8 +70,8 @@ def _mutant(table: Mapping[str, object], laws: Collection[str], where: str) -> M
     texts = {key: value for key in _TEXTS if isinstance(value := table.get(key), str)}
     if missing := [key for key in _TEXTS if key not in texts or (not texts[key].strip() and key != "replace")]:
         raise InputError(f"{where} has no text {missing[0]!r}")
-    if not texts["name"].isprintable():
-        raise InputError(f"{where}: its name {texts['name']!r} holds what cannot be shown on a line")
+    if not texts["name"].isprintable() or texts["name"] == "list":
+        raise InputError(f"{where}: give it another name than {texts['name']!r}: printable, and not the word list")
     if "\0" in texts["file"]:
         raise InputError(f"{where} ({texts['name']}) names a file with a NUL")
     red = table.get("red")

@@ -26,11 +26,13 @@ from overflow.gate.generated import (
     save_results,
     unexplained,
 )
-from overflow.gate.pieces import Piece, pieces, versions
+from overflow.gate.pieces import CONFIGURATION, Piece, pieces, versions
 from overflow.gate.workspace import KILLED, SKIPPED, TIMED_OUT, fresh_workspace
 
 _FOLDER = Path("mutation")
 _EQUIVALENTS, _RESULTS = _FOLDER / "equivalents.toml", _FOLDER / "generated.json"
+#: What a run reads, and what it keeps: files that nothing else may be written to.
+KEPT = (CONFIGURATION, _EQUIVALENTS, _RESULTS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def pieces(tree: Path) -> list[Piece]:
         configuration = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot read {file}: {error.strerror}; run it in a checkout") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{file} is no TOML: {error}") from error
     return [piece for package, table in configuration.items() for piece in _pieces(tree, package, table)]
 

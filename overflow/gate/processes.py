@@ -15,8 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-#: Seconds that a process has to end what it started and to remove its folders, when it is told to.
-_ENDING = 10.0
+from overflow.gate.leader import ENDING, led
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +60,9 @@ class Processes:
                 if self._closed:
                     raise InterruptedError
                 process = subprocess.Popen(
-                    command,
+                    led(command),
                     env=environment,
-                    stdin=subprocess.DEVNULL,
+                    stdin=subprocess.PIPE,
                     stdout=stdout,
                     stderr=stderr,
                     process_group=0,
@@ -76,6 +75,8 @@ class Processes:
             finally:
                 # Whatever ended the wait: nothing of its group stays.
                 _end(process)
+                assert process.stdin is not None
+                process.stdin.close()
                 with self._lock:
                     self._running.discard(process)
         return Ended(_text(out), _text(err), code)
@@ -89,7 +90,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     """SIGTERM first: only the process itself can end what it started in sessions of their own."""
     _signal(process, signal.SIGTERM)
     with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(_ENDING)
+        process.wait(ENDING)
     _signal(process, signal.SIGKILL)
     process.wait()
 

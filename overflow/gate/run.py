@@ -103,6 +103,11 @@ class Gate:
         self._pool = ThreadPoolExecutor(workers)
         self._processes = Processes()
 
+    @property
+    def source(self) -> Path | None:
+        """The folder, or the file, of the package that is copied; None where only saboteurs go around the subject."""
+        return self._source
+
     def __enter__(self) -> Self:
         return self
 
@@ -204,23 +209,29 @@ class Gate:
         # One order of sets and dictionaries for every run, so that the same examples are drawn each time.
         environment["PYTHONHASHSEED"] = "0"
         environment.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(cache_directory() / "hypothesis"))
-        # What it leaves when it has to be killed goes with the folder.
-        environment["TMPDIR"] = str(folder)
+        # What it leaves when it has to be killed goes with the folder; what it writes is not in its reach.
+        temporary = folder / "tmp"
+        temporary.mkdir()
+        environment["TMPDIR"] = str(temporary)
         started = time.monotonic()
         ended = self._processes.run(command, environment, folder, limit)
         seconds = time.monotonic() - started
-        # A process that was ended may have left its last line unended.
-        told = [json.loads(line) for line in ended.out.splitlines(keepends=True) if line.endswith("\n")]
-        offered = frozenset(told[0]["capabilities"]) if told else frozenset()
         failure: tuple[Outcome, str] | None = None
+        try:
+            # A process that was ended may have left its last line unended.
+            told = [json.loads(line) for line in ended.out.splitlines(keepends=True) if line.endswith("\n")]
+            offered = frozenset(told[0]["capabilities"]) if told else frozenset()
+            results = tuple(map(law_result, told[1:]))
+        except (ValueError, TypeError, KeyError):
+            return Ran(frozenset(), (), ("broken", "the subject wrote among the results of its laws"), seconds)
         if ended.code is None:
             failure = ("timeout", f"no end within {limit:.0f} s")
         elif ended.code:
             failure = ("broken", (ended.err.strip().splitlines() or [f"exit code {ended.code}"])[-1])
-        elif len(told) != 1 + len(examples):
+        elif len(results) != len(examples):
             # os._exit(0), of the subject or of a library: it says nothing of the laws that were left.
-            failure = ("broken", f"it ended after {max(len(told) - 1, 0)} of {len(examples)} laws, with exit code 0")
-        return Ran(offered, tuple(map(law_result, told[1:])), failure, seconds)
+            failure = ("broken", f"it ended after {len(results)} of {len(examples)} laws, with exit code 0")
+        return Ran(offered, results, failure, seconds)
 
 
 def _each(examples: int) -> dict[str, int]:

@@ -74,6 +74,8 @@ def copied(source: Path, mutant: Mutant | None) -> Iterator[Path]:
         try:
             temporary = tempfile.TemporaryDirectory(prefix="overflow-mutant-", ignore_cleanup_errors=True)
             folder = Path(stack.enter_context(temporary))
+            if os.pathsep in str(folder):
+                raise InputError(f"{folder} holds {os.pathsep!r}, which parts folders; set TMPDIR to one without")
             copy = folder / source.name
             # With its compiled files: they stay valid, as the times are copied too, and save compiling it each time.
             if source.is_dir():
@@ -82,6 +84,8 @@ def copied(source: Path, mutant: Mutant | None) -> Iterator[Path]:
                 shutil.copy2(source, copy)
             if mutant is not None:
                 _apply(mutant, copy if copy.is_dir() else copy.parent)
+                _forget_compiled((copy if copy.is_dir() else copy.parent) / mutant.file)
+            _forget_compiled(_entrance(copy))
             with _entrance(copy).open("ab") as file:
                 file.write(_TELLING.format(_escaped(_told(copy))).encode())
         except OSError as error:
@@ -115,16 +119,27 @@ def importing(folder: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *([before] if before else [])])}
 
 
+def _forget_compiled(file: Path) -> None:
+    """Remove what was compiled of a file that changes: some of that is run whatever the file holds (PEP 552)."""
+    for compiled in (file.parent / "__pycache__").glob(f"{file.stem}.*.pyc"):
+        compiled.unlink()
+
+
 def _apply(mutant: Mutant, package: Path) -> None:
     file = package / mutant.file
-    if not file.resolve().is_relative_to(package.resolve()) or not file.is_file():
+    try:
+        is_there = file.resolve().is_relative_to(package.resolve()) and file.is_file()
+    except OSError:  # A name that no file can have.
+        is_there = False
+    if not is_there:
         raise StaleError(f"there is no file {mutant.file}")
     source = file.read_bytes()
     try:
         encoding, _ = tokenize.detect_encoding(BytesIO(source).readline)
         text = source.decode(encoding)
-        if (count := text.count(mutant.find)) != 1:
-            raise StaleError(f"its text is {'not' if not count else f'{count} times'} in {mutant.file}")
+        first, last = text.find(mutant.find), text.rfind(mutant.find)
+        if first < 0 or first != last:
+            raise StaleError(f"its text is {'not' if first < 0 else 'more than once'} in {mutant.file}")
         file.write_bytes(text.replace(mutant.find, mutant.replace).encode(encoding))
     except (SyntaxError, LookupError, UnicodeError) as error:
         raise StaleError(f"{mutant.file} cannot be read, or changed, in its encoding: {error}") from error

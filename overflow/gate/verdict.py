@@ -84,6 +84,8 @@ def judged(
     broken = [result for result in results if result.state == "broken"]
     if broken:
         return "broken", f"{broken[0].law}: {broken[0].reason}"
+    if unasked := [result for result in results if result.law in wanted and result.state == "skipped"]:
+        return "broken", f"{unasked[0].law} cannot be asked: {unasked[0].reason}"
     asked = {result.law for result in unbroken if result.state == "green"}
     if lost := [result for result in results if result.law in asked and result.state in ("skipped", "idle")]:
         return "broken", f"{lost[0].law} comes to nothing any more: {lost[0].reason}"

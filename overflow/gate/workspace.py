@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from overflow.errors import InputError, UnavailableError
+from overflow.gate.leader import led
 from overflow.gate.pieces import CONTRACT, Piece
 
 #: What the tests need of the tree.
@@ -35,18 +36,6 @@ _TIME_IS_UP = 36
 #: mutmut's run over a module, the tests unbroken, and, so many times as long and so many more, under a mutant.
 _MODULE, _UNBROKEN = 4 * 3600.0, 3600.0
 _SLOWER, _GRACE = 10, 60.0
-
-#: Leads the group of a run: starts it, and ends the group when the pipe to this process closes, so that a run does not
-#: outlive a process that is killed.
-_LEADER = """
-import os, signal, subprocess, sys, threading
-def follow():
-    os.read(0, 1)
-    os.killpg(0, signal.SIGKILL)
-threading.Thread(target=follow, daemon=True).start()
-code = subprocess.call(sys.argv[1:], stdin=subprocess.DEVNULL)
-os._exit(code if code >= 0 else 128 - code)
-"""
 
 
 @contextlib.contextmanager
@@ -146,7 +135,7 @@ class Workspace:
         # To a file: what a test leaves running would hold a pipe open.
         with (self._folder / "log.txt").open("w+", encoding="utf-8", errors="replace") as log:
             process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", _LEADER, sys.executable, *words],
+                led([sys.executable, *words]),
                 cwd=folder,
                 env={**self._environment, **(more or {})},
                 stdin=subprocess.PIPE,

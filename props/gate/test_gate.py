@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import shlex
 import subprocess
 import sys
@@ -88,12 +89,39 @@ file = "__init__.py"
 find = "return self.texts.get(ref)"
 replace = "return self.texts[ref][10**9]"
 [[mutant]]
+name = "not-asked"
+breaks = "What the store has no method for."
+red = ["4", "repair"]
+file = "__init__.py"
+find = "in enumerate(spans)]"
+replace = "in enumerate(spans[:-1] if len(spans) > 2 else spans)]"
+[[mutant]]
+name = "gone-and-not-asked"
+breaks = "Its text is not there any more."
+red = ["repair"]
+file = "__init__.py"
+find = "no such text"
+replace = ""
+[[mutant]]
 name = "gone"
 breaks = "Its text is not there any more."
 red = ["4"]
 file = "__init__.py"
 find = "no such text"
 replace = ""
+"""
+
+
+#: A subject that says through a pipe which process opened it, and never answers.
+WAITING = """
+import os, sys, time
+class Waiting:
+    name, version = "waiting", "1"
+    def open(self, directory, embedding_url):
+        with open(os.environ["TOLD"], "w") as pipe:
+            pipe.write(str(os.getpid()))
+        time.sleep(600)
+    def close(self): pass
 """
 
 
@@ -116,7 +144,7 @@ def mutate(folder: Path, *arguments: str) -> tuple[int, str, str]:
 
 def test_each_outcome_on_a_third_partys_sources(toy: Path) -> None:
     """Mutants of another package end as they must: found, controlled, wrong, survived, broken, stale."""
-    names = ["lost-end", "nothing", "named-wrongly", "survives", "raises", "gone"]
+    names = ["lost-end", "nothing", "named-wrongly", "survives", "raises", "not-asked", "gone-and-not-asked", "gone"]
     chosen = [word for name in names for word in ("--mutant", name)]
     code, out, err = mutate(toy, "--subject", "toy:Store", "--mutants", "mutants.toml", *chosen, "--json", "-")
     told: dict[str, Any] = json.loads(out)
@@ -127,6 +155,8 @@ def test_each_outcome_on_a_third_partys_sources(toy: Path) -> None:
         "named-wrongly": ("wrong_red", ["3"]),
         "survives": ("survived", []),
         "raises": ("broken", []),
+        "not-asked": ("broken", ["4"]),
+        "gone-and-not-asked": ("stale", []),
         "gone": ("stale", []),
     }
     assert "Traceback" not in err
@@ -276,6 +306,77 @@ def test_a_law_weakened_by_hand_lets_a_mutant_survive(monkeypatch: pytest.Monkey
     assert verdict.outcome == "survived", verdict.reason
 
 
+def test_a_law_that_is_not_asked_of_the_reference_is_no_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A requirement that nothing meets would take a law, and all its mutants with it, out of the gate in silence."""
+    weaker = Mutant(
+        "weaker",
+        "The law on the length limit asks for what there is not.",
+        frozenset(),
+        "contract/laws/portability.py",
+        'requires="store nodes text length_limit"',
+        'requires="store nodes text no_such_notion"',
+    )
+    with copied(Path(overflow.__file__).parent, weaker) as folder:
+        monkeypatch.setenv("PYTHONPATH", str(folder))
+        code, out, err = mutate(tmp_path, "--mutant", "no-limit")
+    assert code == 1, err
+    assert "red on the subject unbroken: limit: the subject lacks no_such_notion" in out
+
+
+def test_no_result_is_written_over_what_is_read(toy: Path) -> None:
+    """The catalogue, also the default one, the sources that are mutated, and the kept results."""
+    (toy / "mutation").mkdir()
+    (toy / "mutants.toml").rename(toy / "mutation" / "mutants.toml")
+    chosen = ("--subject", "toy:Store", "--mutants", "mutation/mutants.toml", "--mutant", "nothing")
+    for output in ("mutation/mutants.toml", "toy/__init__.py", "toy/new.json"):
+        code, _, err = mutate(toy, *chosen, "--json", output)
+        assert (code, output in err) == (2, True), err
+    assert mutate(toy, "--mutant", "leave-gap", "--json", "mutation/mutants.toml")[0] == 2
+    for name in ("equivalents.toml", "generated.toml", "generated.json"):
+        (toy / "mutation" / name).touch()
+        code, _, err = mutate(toy, "--generated", "--json", f"mutation/{name}")
+        assert (code, "files to read" in err) == (2, True), err
+    assert (toy / "toy" / "__init__.py").read_text() == TOY
+    assert (toy / "mutation" / "mutants.toml").read_text() == MUTANTS
+
+
+def test_a_gate_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> None:
+    """SIGKILL cannot be answered: what the gate started notices that it is gone, and ends."""
+    (tmp_path / "waiting.py").write_text(WAITING)
+    told = tmp_path / "told"
+    os.mkfifo(told)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "TOLD": str(told), "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-m", "overflow", "mutate", "--subject", "waiting:Waiting"]
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL) as gate:
+        child = int(told.read_text())
+        ended = os.pidfd_open(child)
+        gate.kill()
+        assert select.select([ended], [], [], 60.0)[0]
+        os.close(ended)
+
+
+def test_what_a_subject_does_to_its_temporary_folder_and_its_output_is_a_verdict(toy: Path) -> None:
+    """It may remove the one and write into the other: the run is told to be broken, and no traceback."""
+    (toy / "removes.py").write_text(
+        "import os, shutil, toy\nclass Store(toy.Store):\n    def store(self, text, scope):\n"
+        "        shutil.rmtree(os.environ['TMPDIR'])\n        return super().store(text, scope)\n"
+    )
+    (toy / "writes.py").write_text(
+        "import os, toy\nclass Store(toy.Store):\n    def store(self, text, scope):\n"
+        "        for number in range(3, 20):\n"
+        "            try:\n                if os.readlink(f'/proc/self/fd/{number}').endswith('/stdout'):\n"
+        "                    os.write(number, b'no JSON\\n')\n"
+        "            except OSError:\n                pass\n"
+        "        return super().store(text, scope)\n"
+    )
+    for subject in ("removes:Store", "writes:Store"):
+        code, _, err = mutate(toy, "--subject", subject, "--mutant", "leave-gap")
+        assert code in (1, 3), err
+        assert "Traceback" not in err
+
+
 def test_a_mutant_that_never_ends_is_timed_out(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run has a limit, after which its process and what it started are gone."""
     monkeypatch.syspath_prepend(str(toy))
@@ -289,19 +390,6 @@ def test_a_mutant_that_never_ends_is_timed_out(toy: Path, monkeypatch: pytest.Mo
         breaking = Breaking("loops", "source", "?", {"4": ()}, loops)
         (verdict,) = gate.break_each([breaking], gate.baseline(), lambda _: None)
     assert (verdict.outcome, verdict.red) == ("timeout", frozenset())
-
-
-#: A subject that says through a pipe which process opened it, and never answers.
-WAITING = """
-import os, sys, time
-class Waiting:
-    name, version = "waiting", "1"
-    def open(self, directory, embedding_url):
-        with open(os.environ["TOLD"], "w") as pipe:
-            pipe.write(str(os.getpid()))
-        time.sleep(600)
-    def close(self): pass
-"""
 
 
 def test_a_gate_that_is_terminated_leaves_no_process_behind(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Copies of a package: each mutant is applied to one, once, or is stale; and a copy tells when it is imported."""
 
 import os
+import py_compile
 import subprocess
 import sys
 from pathlib import Path
@@ -40,7 +41,9 @@ def test_a_mutant_changes_the_copy_alone(tmp_path: Path) -> None:
     ("stale", "said"),
     [
         (mutant("VALUE = 3", "VALUE = 2"), "not in"),
-        (mutant("'a'", "'b'"), "2 times"),
+        (mutant("'a'", "'b'"), "more than once"),
+        (mutant("' '", "x", "overlapping.txt"), "more than once"),
+        (mutant("root", "r", "a" * 5_000), "no file"),
         (mutant("VALUE", "V", "gone.py"), "no file"),
         (mutant("root", "r", "../../../../../../etc/passwd"), "no file"),
         (mutant("a", "b", "latin.txt"), "latin.txt cannot be read"),
@@ -52,6 +55,7 @@ def test_a_mutant_changes_the_copy_alone(tmp_path: Path) -> None:
 def test_a_text_that_is_not_there_once_is_stale(tmp_path: Path, stale: Mutant, said: str) -> None:
     """A mutant is applied where its text is there exactly once, inside the package, in the file's own encoding."""
     source = package(tmp_path)
+    (source / "overlapping.txt").write_text("' ' '")
     (source / "latin.txt").write_bytes(b"a \xe9")
     (source / "declared.py").write_bytes(b"# coding: latin-1\nX = 'a\xe9'\n")
     (source / "unknown.py").write_bytes(b"# coding: none-such\na = 1\n")
@@ -126,6 +130,30 @@ def test_no_room_for_a_copy_is_told_in_one_line(tmp_path: Path, monkeypatch: pyt
     """A folder for temporary files that is not there is an input error."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
     with pytest.raises(InputError, match="set TMPDIR to a folder with room"), copied(package(tmp_path), None):
+        pass
+
+
+def test_what_was_compiled_does_not_hide_a_mutant(tmp_path: Path) -> None:
+    """A compiled file may say that nobody compares it with its source (PEP 552): of a mutated file it is gone."""
+    source = package(tmp_path)
+    (source / "part.py").write_text("PART = 1\n")
+    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    for name in ("__init__.py", "part.py"):
+        py_compile.compile(str(source / name), invalidation_mode=mode)
+    with copied(source, mutant("1", "2", "part.py")) as folder:
+        command = [sys.executable, "-P", "-c", "from toy.part import PART; print(PART)"]
+        ran = subprocess.run(command, env=importing(folder), capture_output=True, text=True, check=True)
+        assert ran.stdout == "2\n"
+        assert was_imported(folder / "toy")
+
+
+def test_a_folder_that_no_path_of_imports_can_hold_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PYTHONPATH parts folders by a colon: a copy under such a name would never be found."""
+    odd = tmp_path / f"a{os.pathsep}b"
+    odd.mkdir()
+    source = package(tmp_path)
+    monkeypatch.setattr(trees.tempfile, "tempdir", str(odd))
+    with pytest.raises(InputError, match="set TMPDIR to one without"), copied(source, None):
         pass
 
 

@@ -75,12 +75,7 @@ class Interleavings(RuleBasedStateMachine):
     @rule(build=st.sampled_from(BUILDS), after=st.integers(0, 3))
     def build_failing(self, build: str, after: int) -> None:
         """The embedding server fails from its `after`-th request on."""
-
-        def run() -> None:
-            with self.world.failing(after):
-                getattr(self.subject, build)()
-
-        self._guarded(run)
+        self._guarded(lambda: self._fail_a_build(build, after))
 
     @precondition(lambda self: self.world.offers("kill_at"))
     @rule(
@@ -127,6 +122,7 @@ class Interleavings(RuleBasedStateMachine):
         self._build_meanwhile(build, OPERATIONS[number // 2 % len(OPERATIONS)], number, number, number % 3)
         self.written.check(self.subject)
         if self.world.offers("kill_at"):
+            self._fail_a_build(BUILDS[number // 2 % 2], number % 3)
             # Alone in the queue, the build is written from about the tenth statement on.
             self.subject.configure(queue=True)
             self.subject.settle()
@@ -164,6 +160,10 @@ class Interleavings(RuleBasedStateMachine):
 
         self._queue_a_build(which)
         with self.world.meanwhile(hook):
+            getattr(self.subject, build)()
+
+    def _fail_a_build(self, build: str, after: int) -> None:
+        with self.world.failing(after):
             getattr(self.subject, build)()
 
     def _kill_on_the_way(self, write: str, number: int) -> None:
