@@ -121,8 +121,11 @@ class Interleavings(RuleBasedStateMachine):
         build = BUILDS[number % 2]
         self._build_meanwhile(build, OPERATIONS[number // 2 % len(OPERATIONS)], number, number, number % 3)
         self.written.check(self.subject)
+        # In no queue: only a later repair can make up for one that failed after its first questions.
+        self.subject.configure(queue=False)
+        self.written.store(self.subject, 0, episode=number % 2 == 1)
+        self._fail_a_build("repair", 2 + number % 4)
         if self.world.offers("kill_at"):
-            self._fail_a_build(BUILDS[number // 2 % 2], number % 3)
             # Alone in the queue, the build is written from about the tenth statement on.
             self.subject.configure(queue=True)
             self.subject.settle()
