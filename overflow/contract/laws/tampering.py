@@ -50,7 +50,15 @@ def tampered_parent(world: World) -> None:
     old = stored_text(subject, victim, "tampered-parent")
     how, now = rng.choice(_PARENT_TAMPERINGS)(subject, victim, rng, refs)
     world.evidence["parents changed behind the triggers"] += subject.text(victim) != old
-    survivors = [ref for ref in subject.refs() if ref != now]
+    survivors = [ref for ref in subject.refs() if ref != now and ref in before]
+
+    def others_kept(after: str) -> None:
+        for ref in survivors:
+            got = subject.nodes(ref)
+            title = "nothing happens to another record's nodes"
+            expect(got == before[ref], "tampered-parent", title, expected=before[ref], got=got, record=ref, after=after)
+
+    others_kept(how)
     text = subject.text(now)
     embedded = world.embedded_since(mark)
     stale = [
@@ -70,11 +78,7 @@ def tampered_parent(world: World) -> None:
     if subject.text(victim) is None:
         check_fresh(world, subject, victim, mark, "tampered-parent", f"{how}, and repair")
     check_built(world, subject, subject.refs(), "tampered-parent", f"{how}, and repair")
-    for ref in survivors:
-        if ref in before:
-            got_nodes = subject.nodes(ref)
-            title = "nothing happens to another record's nodes"
-            expect(got_nodes == before[ref], "tampered-parent", title, expected=before[ref], got=got_nodes, after=how)
+    others_kept(f"{how}, and repair")
     if text is not None:
         mark = world.mark()
         set_text(subject, now, _other_text(subject, now, rng), "tampered-parent")
