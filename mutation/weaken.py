@@ -28,7 +28,7 @@ from overflow.gate.child import Job
 from overflow.gate.mutants import Catalogue, Mutant, load
 from overflow.gate.run import Breaking, Gate, Ran, breakings
 from overflow.gate.trees import copied, importing
-from overflow.gate.verdict import Verdict
+from overflow.gate.verdict import Outcome, Verdict
 
 PACKAGE = Path(overflow.__file__).parent
 CATALOGUE = Path(__file__).with_name("mutants.toml")
@@ -45,12 +45,14 @@ UNASKED = Ran(frozenset(), (), None, 10.0)
 class Loss:
     """What the gate said without one assertion, named by the title of its violation, in whichever laws it is made.
 
-    `missed_by` is the breaking that then did not end as expected, None where the gate stayed green; `set_off_by` are
-    all that it was seen to notice.
+    `missed_by` is the breaking that then did not end as expected, and `outcome` how it did; None where the gate stayed
+    green. One that is broken or timed out ran into what the assertion had kept the law from. `set_off_by` are all that
+    it was seen to notice.
     """
 
     title: str
     missed_by: str | None
+    outcome: Outcome | None
     set_off_by: tuple[str, ...]
 
 
@@ -92,10 +94,10 @@ def loss(title: str, catalogue: Catalogue, able: Sequence[Breaking]) -> Loss:
     names = tuple(each.name for each in able)
     with without(title):
         for tried in able[:TRIES]:
-            # One that is broken without it, or never ends, has shown nothing of what the others notice.
-            if verdict(catalogue, tried).outcome in ("survived", "wrong_red"):
-                return Loss(title, tried.name, names)
-    return Loss(title, None, names)
+            ended = verdict(catalogue, tried)
+            if not ended.passes:
+                return Loss(title, tried.name, ended.outcome, names)
+    return Loss(title, None, None, names)
 
 
 @click.command()
@@ -112,8 +114,10 @@ def main(gate: Path, titles: tuple[str, ...]) -> None:
             "is no whole run that ended as expected; run overflow mutate --json again", param_hint="GATE"
         )
     seen = {each["name"]: set(each["noticed"].values()) for each in ran}
+    # What few laws notice comes first: it has nobody else to be noticed by.
+    every.sort(key=lambda each: len(seen[each.name]))
     able = {
-        title: [each for each in every if title in seen.get(each.name, ())]
+        title: [each for each in every if title in seen[each.name]]
         for title in sorted(titles or reached().union(*seen.values()))
     }
     losses = []
@@ -121,7 +125,8 @@ def main(gate: Path, titles: tuple[str, ...]) -> None:
     with ProcessPoolExecutor() as pool:
         for each in pool.map(loss, able, repeat(catalogue), able.values()):
             losses.append(each)
-            click.echo(f"{each.title}: {each.missed_by or 'NOT MISSED'}", err=True)
+            missed = f"{each.missed_by}, {each.outcome}" if each.missed_by else "NOT MISSED"
+            click.echo(f"{each.title}: {missed}", err=True)
     unmissed = [each for each in losses if each.missed_by is None]
     if not titles:
         partial = RESULTS.with_suffix(".partial")
