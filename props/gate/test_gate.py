@@ -6,6 +6,7 @@ import select
 import shlex
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -16,8 +17,9 @@ import overflow
 from overflow.contract.laws import all_laws
 from overflow.gate import run
 from overflow.gate.mutants import Mutant, load
-from overflow.gate.run import Breaking, Gate
+from overflow.gate.run import Breaking, Gate, Ran
 from overflow.gate.trees import copied
+from overflow.gate.verdict import LawResult, Verdict
 
 #: A store that divides as it writes, keeps all in memory, and so has little to be asked.
 TOY = """
@@ -407,3 +409,30 @@ def test_a_gate_that_is_terminated_leaves_no_process_behind(tmp_path: Path) -> N
     assert "interrupted" in err
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)
+
+
+def test_a_rare_fault_of_the_subject_is_not_taken_for_a_mutants(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A law that needed more examples than the unbroken subject was asked is asked as many of that, the share apart."""
+    asked: dict[str, int] = {}
+
+    def unbroken(_mutant: None, _saboteur: None, examples: Mapping[str, int], _limit: float) -> Ran:
+        asked.update(examples)
+        ended = [
+            LawResult(law, "red" if law == "4" else "green", f"why {law}", count, 1.0)
+            for law, count in examples.items()
+        ]
+        return Ran(frozenset(), tuple(ended), None, 1.0)
+
+    def noticed(**after: int) -> Verdict:
+        laws = {law.lstrip("_"): count for law, count in after.items()}
+        titles = dict.fromkeys(laws, "?")
+        return Verdict("a", "source", "?", frozenset(laws), titles, laws, frozenset(laws), "as_expected", None, 1.0)
+
+    before = [LawResult(law, "green", None, 3, 1.0) for law in ("3", "4")]
+    before.append(LawResult("interleavings", "green", None, 1, 1.0))
+    with Gate("reference", None, python=sys.executable, seed=0, workers=2) as gate:
+        monkeypatch.setattr(gate, "_run", unbroken)
+        verdicts = [noticed(_3=2, _4=40), noticed(_4=17, interleavings=10)]
+        red = gate.confirm(verdicts, Ran(frozenset(), tuple(before), None, 1.0))
+    assert asked == {"4": 40, "interleavings": 40}, "a quarter of the examples of an invariant are its share"
+    assert [(result.law, result.reason) for result in red] == [("4", "why 4")]
