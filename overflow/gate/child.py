@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from hypothesis import Phase
+from hypothesis.internal.conjecture.providers import AVAILABLE_PROVIDERS, HypothesisProvider
+from hypothesis.internal.constants_ast import Constants
 
 import overflow
 from overflow.contract.adapter_kit import claim_stdio
@@ -26,6 +28,12 @@ from overflow.errors import HarnessError
 from overflow.subjects.registry import subject_factory
 
 _PHASES = (Phase.explicit, Phase.generate)
+
+
+class _Still(HypothesisProvider):
+    """Draws what Hypothesis draws, but no constants of the sources at hand: an edit of them would move every example."""
+
+    _local_constants = Constants()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +74,7 @@ def main(argument: str) -> int:
     if job.package is not None and Path(overflow.__file__).parent != Path(job.package):
         print(f"imported from {Path(overflow.__file__).parent}, not from the copy {job.package}", file=sys.stderr)
         return 2
+    AVAILABLE_PROVIDERS["hypothesis"] = _Still
     # What is imported by now stays to the end: looking through it again and again takes a twentieth of a run.
     gc.freeze()
     # What a subject in process prints is no line of ours.
