@@ -31,7 +31,7 @@ _PHASES = (Phase.explicit, Phase.generate)
 
 
 class _Still(HypothesisProvider):
-    """Draws what Hypothesis draws, but no constants of the sources at hand: an edit of them would move every example."""
+    """Draws as Hypothesis does, but no constants of the sources at hand: each edit of them would move the examples."""
 
     _local_constants = Constants()
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from itertools import accumulate, pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,6 +72,15 @@ def test_only_a_partition_into_characters_is_whole(made: Made, lengths: list[int
     whole = edges[-1] == len(text.value) and 0 not in lengths
     expected = Verdict.CURRENT if whole else Verdict.EDITED
     assert verdict(text, NodeSet(rows, text.sha256, digest(rows)), model=None, window=None) is expected
+
+
+@pytest.mark.parametrize("lengths", [[0, 3], [1, 0, 2], [3, 0]])
+def test_a_node_of_no_characters_is_no_node(lengths: list[int]) -> None:
+    """First, between or last, though the others cover the text and the digest is a true one."""
+    text, edges = Text(b"abc"), [0, *accumulate(lengths)]
+    rows = tuple(NodeRow(i, a, b, 1, 9, b"\0\0\0\0", "m") for i, (a, b) in enumerate(pairwise(edges)))
+    found = NodeSet(rows, text.sha256, digest(rows))
+    assert verdict(text, found, model=None, window=None) is Verdict.EDITED
 
 
 @given(made=whole_sets())
