@@ -5,7 +5,7 @@ and never reads the store. Overflow Tree, section 2: unknown is not "fits"; DESI
 row stops nothing else.
 """
 
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import TypeVar
@@ -23,7 +23,6 @@ _PROBE = "Does the embedding server answer?"
 _LARGEST = 2**63 - 1
 
 T = TypeVar("T")
-A = TypeVar("A", bound=Sized)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,8 +154,7 @@ class Model:
 
     def _embed(self, texts: Sequence[str]) -> list[Embedding | HarnessError]:
         embedded = self._embedder.embed(texts)
-        rows = zip(_one_each(embedded.vectors, texts), _one_each(embedded.reports, texts), strict=True)
-        answers = [_checked(row, report) for row, report in rows]
+        answers = [_checked(row, report) for row, report in zip(embedded.vectors, embedded.reports, strict=True)]
         for answer in answers:
             if isinstance(answer, Embedding):
                 with self._lock:
@@ -164,17 +162,11 @@ class Model:
         return answers
 
     def _measure(self, texts: Sequence[str]) -> list[TokenReport | HarnessError | None]:
-        return [_checked_report(report) for report in _one_each(self._embedder.measure(texts), texts)]
+        return [_checked_report(report) for report in self._embedder.measure(texts)]
 
 
 def _shape_of(answer: Embedding) -> Shape:
     return Shape(len(answer.vector), None if answer.report is None else answer.report.window)
-
-
-def _one_each(answers: A, texts: Sequence[str]) -> A:
-    if len(answers) != len(texts):
-        raise UnavailableError(f"the embedder gave {len(answers)} answers to {len(texts)} texts")
-    return answers
 
 
 def _checked(vector: Vectors, report: TokenReport | None) -> Embedding | HarnessError:

@@ -4,7 +4,6 @@ import sqlite3
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pytest
@@ -325,36 +324,3 @@ def test_an_answer_that_cannot_be_stored_is_none(bench: Bench, answer: dict[str,
     for _ in range(2):
         store.repair()
     assert store.check_health() == CALM
-
-
-@pytest.mark.parametrize("kind", ["vectors", "reports", "measure"])
-@pytest.mark.parametrize(("texts", "lost"), [(2, 1), (3, -1), (1, 1)])
-def test_an_embedder_that_loses_answers_is_asked_for_each_text_alone(
-    bench: Bench, kind: str, texts: int, lost: int
-) -> None:
-    """Answers to a batch that are too few or too many belong to no text; nor do those to one text."""
-
-    def short(answers: Any) -> Any:
-        if len(answers) != texts:
-            return answers
-        return answers[: len(answers) - lost] if lost > 0 else [*answers, answers[0]]
-
-    asked = [f"{'word ' * length}end" for length in range(texts)]
-    model, whole = Model(bench.embedder), TinyEmbedder()
-    if kind == "measure":
-        bench.embedder.measure = lambda given: short(whole.measure(given))  # type: ignore[method-assign]
-        answers: Sequence[object] = model.measure_each(asked)
-        expected: list[TokenReport | None] = whole.measure(asked)
-        found = answers
-    else:
-        bench.embedder.embed = lambda given: Embedded(  # type: ignore[method-assign]
-            np.array(short(whole.embed(given).vectors)) if kind == "vectors" else whole.embed(given).vectors,
-            short(whole.embed(given).reports) if kind == "reports" else whole.embed(given).reports,
-        )
-        answers = model.embed_each(asked)
-        expected = whole.embed(asked).reports
-        found = [each.report if isinstance(each, Embedding) else each for each in answers]
-    if texts == 1:
-        assert [str(each) for each in answers] == ["the embedder gave 0 answers to 1 texts"]
-    else:
-        assert found == expected
