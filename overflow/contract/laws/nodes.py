@@ -189,7 +189,9 @@ def fitting_records_have_no_nodes(world: World) -> None:
     for text in world.scenario.texts:
         fitting = text[: world.scenario.report(text).window_end_char] or text
         for ref in refs:
-            set_text(subject, ref, fitting, "fits")
+            # As long as what it replaces, where that fits too: the length alone does not tell that a text changed.
+            as_long = fitting.ljust(len(stored_text(subject, ref, "fits")))
+            set_text(subject, ref, fitting if world.scenario.runs_past(as_long) else as_long, "fits")
         _fitting_have_none(world, subject, refs, "setting its text by SQL")
 
 
